@@ -1,0 +1,55 @@
+// The only place where floating point results are compared.
+//
+// SCALED: with scale = root mean square of the reference (per row of the last dimension, or over
+// the output; 0 counts as the smallest positive normal of the output's type), an element is wrong
+// when |got - want| > element_max * (|want| + scale); the output is wrong when an element is, or
+// when ||got - want||_2 > relative_l2_max * ||want||_2 (for a zero reference: when any got is not
+// 0). NaN equals only NaN; an infinity equals only itself. A finite reference beyond the output's
+// range counts as the infinity it rounds to. BITWISE: every bit equal.
+#ifndef ASSAY_KERNELS_TOLERANCE_TOLERANCE_H_
+#define ASSAY_KERNELS_TOLERANCE_TOLERANCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/problem.h"
+
+namespace assay {
+
+namespace v1 {
+class TolerancePolicy;
+}
+
+struct OutputComparison {
+  bool passed = true;
+  double relative_l2 = 0;
+  double element_error_max = 0;  // in units of the policy, see above
+  int64_t wrong_count = 0;
+  // First wrong element in row-major order; -1 when none is (an output can fail by its L2 error
+  // alone).
+  int64_t first_wrong = -1;
+  double first_wrong_got = 0;
+  double first_wrong_want = 0;
+  double first_wrong_error = 0;
+};
+
+// `got` has the tensor's bytes, `want` the reference's (double, or the same dtype for BITWISE).
+OutputComparison CompareOutput(const v1::TolerancePolicy& policy, const TensorShape& tensor,
+                               std::span<const std::byte> got, std::span<const std::byte> want);
+
+// Fills an output with a NaN pattern (0xff bytes in integers) that no right result contains by
+// chance.
+void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes);
+
+// Elements that still hold the pattern of PoisonOutput.
+int64_t CountPoisoned(const TensorShape& tensor, std::span<const std::byte> bytes);
+
+// Row-major index of element `flat`.
+std::vector<int64_t> UnflattenIndex(const TensorShape& tensor, int64_t flat);
+
+}  // namespace assay
+
+#endif  // ASSAY_KERNELS_TOLERANCE_TOLERANCE_H_

@@ -1,0 +1,191 @@
+// The store: everything that must survive. Only the server opens it.
+//
+// Writes are asynchronous: they queue, a single writer thread applies a group of them in one
+// transaction, and each `done` is called after the group is durable, from the writer's thread (so
+// it must not block). Within a group every write succeeds or fails on its own. Writes are applied
+// in the order of the calls. Reads block the caller and see every write whose `done` was called.
+// All methods are thread-safe.
+//
+// Errors: NOT_FOUND, ALREADY_EXISTS, ABORTED (a compare-and-set lost) with the reasons named below;
+// RESOURCE_EXHAUSTED with reason STORAGE_FULL when the disk is full; UNAVAILABLE after Shutdown.
+#ifndef ASSAY_STORE_STORE_H_
+#define ASSAY_STORE_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "assay/v1/candidate.pb.h"
+#include "assay/v1/evaluation.pb.h"
+#include "assay/v1/fleet.pb.h"
+#include "assay/v1/leaderboard.pb.h"
+#include "assay/v1/problem.pb.h"
+
+namespace assay {
+
+template <typename T>
+using StoreDone = std::function<void(absl::StatusOr<T>)>;
+
+struct NewEvaluation {
+  // With name, state QUEUED (or SUCCEEDED with outcome when a stored answer is given) and
+  // create_time set.
+  v1::Evaluation evaluation;
+  // Stored too unless a candidate of that name exists already. Name and digest are set.
+  std::optional<v1::Candidate> candidate;
+  std::optional<v1::Candidate> baseline_candidate;
+  // Empty: none. `request_digest` covers the content of the request.
+  std::string request_id;
+  std::string request_digest;
+};
+
+struct CreatedEvaluation {
+  v1::Evaluation evaluation;
+  bool existed = false;  // the request_id was known with the same digest
+};
+
+struct LeaseGrant {
+  std::string evaluation;
+  std::string worker;  // "workers/{worker}"
+  int64_t fence = 0;   // greater than any before it
+  int attempt = 0;     // counted from 1
+  absl::Time time;
+};
+
+struct Completion {
+  std::string evaluation;
+  int64_t fence = 0;
+  v1::Outcome outcome;  // with raw samples
+  v1::Timeline timeline;
+  // What makes two evaluations identical; see server/services/identity. Empty: never answers
+  // another.
+  std::string identity;
+  std::string device_class;  // the exact class that it ran on
+  absl::Time time;
+};
+
+struct CompletionRecord {
+  bool already_recorded = false;  // the same fence had completed before; nothing was written
+  v1::Evaluation evaluation;
+};
+
+// The end of an attempt without an outcome.
+struct AttemptEnd {
+  std::string evaluation;
+  int64_t fence = 0;
+  v1::ErrorDetail error;  // code empty: given back, no attempt counted
+  bool final = false;     // FAILED instead of QUEUED
+  absl::Time time;
+};
+
+struct Page {
+  int size = 50;
+  // Continue after this key; empty: from the start. Opaque to callers, made by the store.
+  std::string after;
+};
+
+template <typename T>
+struct Listed {
+  std::vector<T> items;
+  std::string next;  // empty: no more
+};
+
+// One comparison of a list filter; they are joined by AND.
+struct EvaluationCondition {
+  enum class Field {
+    kProblem,
+    kCandidate,
+    kState,
+    kVerdict,
+    kLevel,
+    kDeviceClass,
+    kLabel,
+    kCreateTime
+  };
+  enum class Operator { kEqual, kNotEqual, kLess, kGreater };
+  Field field = Field::kProblem;
+  Operator op = Operator::kEqual;
+  std::string text;    // for names, class and label
+  int64_t number = 0;  // for enums; create_time in Unix nanoseconds
+};
+
+// An evaluation that was not final when the store was opened.
+struct UnfinishedEvaluation {
+  v1::Evaluation evaluation;  // state QUEUED or RUNNING
+  int64_t fence = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // --- Writes.
+
+  // A known name with the same digest: the stored problem. With another digest the version must be
+  // higher than every stored one, otherwise ALREADY_EXISTS with reason PROBLEM_VERSION_EXISTS. Old
+  // versions stay.
+  virtual void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) = 0;
+  // Same digest: the stored candidate.
+  virtual void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) = 0;
+  // All or nothing. ALREADY_EXISTS with reason REQUEST_ID_REUSED for a known request_id with
+  // another digest.
+  virtual void CreateEvaluations(std::vector<NewEvaluation> evaluations,
+                                 StoreDone<std::vector<CreatedEvaluation>> done) = 0;
+  // QUEUED -> RUNNING. ABORTED with reason NOT_QUEUED otherwise, or when `fence` is not greater
+  // than the stored one.
+  virtual void RecordLease(LeaseGrant grant, StoreDone<v1::Evaluation> done) = 0;
+  // RUNNING with this very fence -> SUCCEEDED, with outcome, samples and leaderboard rows in one
+  // transaction. ABORTED with reason LEASE_FENCED otherwise.
+  virtual void RecordCompletion(Completion completion, StoreDone<CompletionRecord> done) = 0;
+  // RUNNING with this very fence -> QUEUED or FAILED. ABORTED with reason LEASE_FENCED otherwise.
+  virtual void RecordAttemptEnd(AttemptEnd end, StoreDone<v1::Evaluation> done) = 0;
+  // QUEUED or RUNNING -> CANCELLED; the fence is raised. FAILED_PRECONDITION with reason
+  // EVALUATION_FINISHED otherwise.
+  virtual void RecordCancel(std::string evaluation, absl::Time time,
+                            StoreDone<v1::Evaluation> done) = 0;
+  // Inserts or replaces; calibrations of its devices are kept for ever under their names.
+  virtual void RecordWorker(v1::Worker worker, StoreDone<bool> done) = 0;
+
+  // --- Reads.
+
+  // The newest version when `version` is 0.
+  virtual absl::StatusOr<v1::Problem> GetProblem(std::string_view name, int version) = 0;
+  // Newest versions, by name, without files.
+  virtual absl::StatusOr<Listed<v1::Problem>> ListProblems(const Page& page) = 0;
+  virtual absl::StatusOr<v1::Candidate> GetCandidate(std::string_view name) = 0;
+  // Newest first, without files. `problem` empty: all.
+  virtual absl::StatusOr<Listed<v1::Candidate>> ListCandidates(std::string_view problem,
+                                                               const Page& page) = 0;
+  virtual absl::StatusOr<v1::Evaluation> GetEvaluation(std::string_view name,
+                                                       bool include_samples) = 0;
+  // Newest first, without samples and logs.
+  virtual absl::StatusOr<Listed<v1::Evaluation>> ListEvaluations(
+      const std::vector<EvaluationCondition>& conditions, const Page& page) = 0;
+  // The newest SUCCEEDED evaluation of this identity; NOT_FOUND.
+  virtual absl::StatusOr<v1::Evaluation> FindByIdentity(std::string_view identity) = 0;
+  // In order of creation.
+  virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
+  // PASSED results of level RANKED on the newest problem version without SUSPECT findings, best of
+  // each candidate, by workload, device class and rank. Empty strings: all. `entries_max` per
+  // workload and device class.
+  virtual absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
+      std::string_view problem, std::string_view workload, std::string_view device_class,
+      int entries_max) = 0;
+  virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
+
+  // Writes a consistent copy for readers such as Grafana: journal mode DELETE, renamed into place.
+  // Blocks.
+  virtual absl::Status PublishCopy(const std::string& path) = 0;
+
+  // Lets queued writes finish, then refuses further ones. Idempotent.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_STORE_STORE_H_

@@ -1,0 +1,71 @@
+// Turns sources into an artifact, inside a sandbox of its own. One builder a language.
+#ifndef ASSAY_WORKER_BUILDER_BUILDER_H_
+#define ASSAY_WORKER_BUILDER_BUILDER_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace assay {
+
+// What is built: sources by name and content, in compile order, and what goes before and after
+// them.
+struct BuildRequest {
+  std::vector<std::pair<std::string, std::string>> files;  // all files, path and content
+  std::vector<std::string> sources;                        // paths of those that are compiled
+  std::string prelude;               // header text included before each source (the prototype)
+  std::string invoke_source;         // translation unit that defines assay_invoke
+  std::vector<std::string> options;  // the candidate's, checked against the allow-list
+  std::vector<std::pair<std::string, int64_t>> macros;  // configuration
+  std::vector<std::string> libraries;  // allow-listed names, for baselines: "openblas"
+};
+
+struct BuildDiagnostic {
+  int severity = 0;  // values of assay.v1.Diagnostic.Severity
+  std::string file;
+  int line = 0;
+  int column = 0;
+  std::string message;
+};
+
+struct BuildResult {
+  bool ok = false;
+  std::string
+      reason;  // when not ok: COMPILE_FAILED, WRONG_PROTOTYPE, ENTRY_NOT_FOUND, COMPILE_TIMEOUT,
+               // COMPILE_MEMORY, COMPILE_OUTPUT_FLOOD, ARTIFACT_TOO_LARGE, OPTION_NOT_ALLOWED
+  std::string artifact_path;  // when ok: a file in the cache, named by key
+  std::string artifact_digest;
+  bool from_cache = false;
+  absl::Duration duration;
+  std::vector<std::string> arguments;
+  std::vector<BuildDiagnostic> diagnostics;
+  std::string log;
+};
+
+// Thread-safe. Build blocks for seconds.
+class Builder {
+ public:
+  virtual ~Builder() = default;
+  // Name and version of the compiler, e.g. "g++ 12.2.0 (Debian 12.2.0-14)".
+  virtual const std::string& compiler() const = 0;
+  // A bad status is the machine's fault (compiler missing, disk full, out of memory, fork failed):
+  // never the candidate's, never cached. After a failure that the sources do not explain, a
+  // known-good source is compiled to tell the two apart.
+  virtual absl::StatusOr<BuildResult> Build(const BuildRequest& request) = 0;
+};
+
+struct CppBuilderOptions {
+  std::string cache_directory;
+  std::string compiler = "g++";
+  int slot = 0;
+};
+// Flags: -std=c++20 -O3 -march=native -ffp-contract=off -shared -fPIC.
+absl::StatusOr<std::unique_ptr<Builder>> MakeCppBuilder(const CppBuilderOptions& options);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_BUILDER_BUILDER_H_

@@ -1,0 +1,91 @@
+// The runner's side of one guest: a sandboxed process that loads one artifact and calls it on
+// command.
+//
+// Not thread-safe. A session is used for one artifact and one set of tensors; a fault ends it.
+#ifndef ASSAY_WORKER_GUEST_GUEST_SESSION_H_
+#define ASSAY_WORKER_GUEST_GUEST_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "worker/guest/control_block.h"
+
+namespace assay {
+
+struct GuestOptions {
+  std::string guest_binary;      // path of assay-guest
+  int slot = 0;                  // chooses uid and cgroup; unique among live guests of the machine
+  int64_t memory_bytes_max = 0;  // beside the tensors
+  int core = -1;                 // pins the guest; -1: not pinned
+  bool allow_unsandboxed = false;  // for sanitizer builds and machines without user namespaces;
+                                   // reported as missing walls
+};
+
+// One tensor argument.
+struct GuestBuffer {
+  std::string name;
+  size_t bytes = 0;
+  bool writable = false;  // outputs
+};
+
+// Why a guest ended. Kinds as in assay.internal.v1.GuestFault.
+struct GuestEnd {
+  int kind = 0;
+  std::string message;
+  std::string tensor;
+  int64_t byte_offset = 0;
+  int signal = 0;
+};
+
+struct CallTiming {
+  double duration_ns = 0;        // go to done, by the runner's clock
+  double answer_ns = 0;          // done to the answered challenge
+  int64_t context_switches = 0;  // of the guest during the call, voluntary and not
+  int64_t migrations = 0;        // 1 when the guest changed cores during the call
+};
+
+class GuestSession {
+ public:
+  // Starts a sandboxed guest that waits for Load. Nothing in it depends on the candidate, so
+  // sessions may be started ahead. Errors are the infrastructure's.
+  static absl::StatusOr<std::unique_ptr<GuestSession>> Start(const GuestOptions& options);
+
+  virtual ~GuestSession() = default;  // kills and reaps the guest
+
+  // Maps the tensors (inputs read-only, outputs between guard pages with canaries in the slack) and
+  // loads the artifact. `buffers` in the order of assay_invoke. After it, when ended() is set, the
+  // candidate is at fault; a bad status is the infrastructure's.
+  virtual absl::Status Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
+                            const std::vector<int64_t>& axes) = 0;
+
+  // The runner's own writable view of a tensor; stays valid until destruction.
+  virtual std::span<std::byte> Buffer(size_t index) = 0;
+
+  // One call. nullopt when the guest ended instead: see ended(). Checks canaries.
+  virtual std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) = 0;
+
+  // The same handshake around an empty function inside the guest: what every measurement contains.
+  virtual std::optional<CallTiming> CallEmpty() = 0;
+
+  // Set once the guest has failed, was killed or timed out.
+  virtual const std::optional<GuestEnd>& ended() const = 0;
+
+  // stdout and stderr of the candidate so far, capped.
+  virtual std::string output() = 0;
+
+  // Walls that stand around this guest, and those that the machine could not give.
+  virtual const std::vector<std::string>& walls() const = 0;
+  virtual const std::vector<std::string>& missing_walls() const = 0;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_GUEST_GUEST_SESSION_H_
