@@ -1,0 +1,45 @@
+// One command of the command line. A new one is a file in commands/ and a line in main.cc.
+#ifndef ASSAY_CLIENT_CLI_COMMAND_H_
+#define ASSAY_CLIENT_CLI_COMMAND_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/cli/arguments.h"
+
+namespace assay {
+
+// What every command gets: its parsed arguments and where the server is.
+struct CommandContext {
+  Arguments arguments;
+  std::string server;  // --server, ASSAY_SERVER, or 127.0.0.1:7400
+  bool json = false;
+};
+
+struct Command {
+  std::string name;   // "submit", "evaluations list"
+  std::string usage;  // after the name
+  std::string help;   // one line
+  FlagSet flags;      // beside --server and --json
+  // The exit code; an error is printed by main (as JSON with --json) and exits 2.
+  absl::StatusOr<int> (*run)(const CommandContext& context);
+};
+
+// INVALID_ARGUMENT unless there are exactly `count` positional words.
+absl::Status ExpectWords(const CommandContext& context, size_t count, const std::string& what);
+
+std::vector<Command> CandidateCommands();
+std::vector<Command> DoctorCommands();
+std::vector<Command> EvaluationCommands();
+std::vector<Command> FleetCommands();
+std::vector<Command> GateCommands();
+std::vector<Command> LeaderboardCommands();
+std::vector<Command> ProblemCommands();
+std::vector<Command> SubmitCommands();
+std::vector<Command> UpCommands();
+
+}  // namespace assay
+
+#endif  // ASSAY_CLIENT_CLI_COMMAND_H_

@@ -1,0 +1,150 @@
+// assay up: the server and the workers of this machine, as one foreground process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "client/cli/command.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/process.h"
+
+namespace assay {
+namespace {
+
+constexpr absl::Duration kServerStart = absl::Seconds(60);
+// The first start measures the machine's ceilings.
+constexpr absl::Duration kWorkerStart = absl::Seconds(180);
+// A worker finishes its evaluation before it stops.
+constexpr absl::Duration kDrain = absl::Seconds(330);
+constexpr absl::Duration kServerStop = absl::Seconds(30);
+constexpr int kRestartsMax = 5;
+
+volatile sig_atomic_t stop_requested = 0;
+extern "C" void OnStopSignal(int) { stop_requested = 1; }
+
+std::string DefaultDataDirectory() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state != '\0') return absl::StrCat(state, "/assay");
+  const char* home = std::getenv("HOME");
+  return absl::StrCat(home != nullptr ? home : ".", "/.local/state/assay");
+}
+
+struct UpOptions {
+  std::string data;
+  std::string listen;
+  std::string problems;
+  std::string metrics_listen;
+  std::string publish_db;
+  std::string worker_name;
+  std::string binaries;
+};
+
+absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
+  ASSAY_RETURN_IF_ERROR(ExpectWords(context, 0, "no words"));
+  UpOptions options;
+  const std::vector<std::string> devices =
+      absl::StrSplit(context.arguments.Get("device", "cpu"), ',');
+  for (const std::string& device : devices) {
+    if (device != "cpu") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--device ", device, ": this release judges on 'cpu' only"));
+    }
+  }
+  options.data = context.arguments.Get("data", DefaultDataDirectory());
+  options.listen = context.arguments.Get("listen", "127.0.0.1:7400");
+  options.problems = context.arguments.Get("problems", ASSAY_PROBLEMS_DIR);
+  options.metrics_listen = context.arguments.Get("metrics-listen");
+  options.publish_db = context.arguments.Get("publish-db");
+  options.worker_name = context.arguments.Get("name");
+  ASSAY_ASSIGN_OR_RETURN(options.binaries, ExecutableDirectory());
+  if (!std::filesystem::is_directory(options.problems)) {
+    return absl::NotFoundError(
+        absl::StrCat("no problem folder at ", options.problems, "; name it with --problems"));
+  }
+  return options;
+}
+
+absl::StatusOr<ChildProcess> StartWorker(const UpOptions& options, const std::string& address) {
+  std::vector<std::string> arguments = {options.binaries + "/assay-worker", "--server=" + address,
+                                        "--state-dir=" + options.data + "/worker"};
+  if (!options.worker_name.empty()) arguments.push_back("--name=" + options.worker_name);
+  ASSAY_ASSIGN_OR_RETURN(ChildProcess worker, ChildProcess::Start(arguments));
+  const auto name = worker.WaitForLine("registered ", kWorkerStart, &stop_requested);
+  if (!name.ok()) return Annotate(name.status(), "assay-worker did not start");
+  return worker;
+}
+
+// Until a signal comes or a child cannot be kept up.
+absl::StatusOr<int> Supervise(const UpOptions& options, const std::string& address,
+                              ChildProcess& server, ChildProcess& worker) {
+  int restarts = 0;
+  while (stop_requested == 0) {
+    if (server.Poll().has_value()) {
+      return absl::UnavailableError("assay-server ended; its own message stands above");
+    }
+    if (worker.Poll().has_value()) {
+      if (++restarts > kRestartsMax) {
+        return absl::UnavailableError(absl::StrCat("assay-worker ended ", restarts, " times"));
+      }
+      Log(LogLevel::kWarning, "worker_restart", {{"count", absl::StrCat(restarts)}});
+      ASSAY_ASSIGN_OR_RETURN(worker, StartWorker(options, address));
+    }
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  return kExitPassed;
+}
+
+absl::StatusOr<int> Run(const CommandContext& context) {
+  ASSAY_ASSIGN_OR_RETURN(const UpOptions options, ReadOptions(context));
+  ASSAY_RETURN_IF_ERROR(CreateDirectories(options.data));
+  struct sigaction action = {};
+  action.sa_handler = OnStopSignal;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+
+  std::vector<std::string> arguments = {options.binaries + "/assay-server",
+                                        "--data=" + options.data, "--listen=" + options.listen,
+                                        "--problems=" + options.problems};
+  if (!options.metrics_listen.empty()) {
+    arguments.push_back("--metrics-listen=" + options.metrics_listen);
+  }
+  if (!options.publish_db.empty()) arguments.push_back("--publish-db=" + options.publish_db);
+  ASSAY_ASSIGN_OR_RETURN(ChildProcess server, ChildProcess::Start(arguments));
+  const auto address = server.WaitForLine("listening ", kServerStart, &stop_requested);
+  if (!address.ok()) return Annotate(address.status(), "assay-server did not start");
+  auto worker = StartWorker(options, *address);
+  absl::StatusOr<int> code = worker.status();
+  if (worker.ok()) {
+    std::cout << "ready " << *address << std::endl;
+    code = Supervise(options, *address, server, *worker);
+    worker->Signal(SIGTERM);
+    worker->Wait(kDrain);
+  }
+  server.Signal(SIGTERM);
+  server.Wait(kServerStop);
+  if (stop_requested != 0) return kExitPassed;
+  return code;
+}
+
+}  // namespace
+
+std::vector<Command> UpCommands() {
+  return {{.name = "up",
+           .usage = "[--data DIR] [--listen HOST:PORT] [--device cpu] [--problems DIR] [--name "
+                    "WORKER]\n    [--metrics-listen HOST:PORT] [--publish-db FILE]",
+           .help = "Run the server and a worker on this machine; prints 'ready HOST:PORT'",
+           .flags = {.valued = {"data", "listen", "device", "problems", "name", "metrics-listen",
+                                "publish-db"},
+                     .switches = {}},
+           .run = Run}};
+}
+
+}  // namespace assay

@@ -1,0 +1,159 @@
+#include "client/cli/report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/strings.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/output.h"
+
+namespace assay {
+namespace {
+
+// "gelu" of "problems/gelu".
+std::string LastPart(const std::string& name) { return name.substr(name.rfind('/') + 1); }
+
+std::string VerdictText(const v1::Evaluation& evaluation) {
+  if (evaluation.state() != v1::SUCCEEDED) {
+    return Paint(v1::State_Name(evaluation.state()),
+                 evaluation.state() == v1::FAILED ? Color::kRed : Color::kYellow);
+  }
+  const v1::Verdict verdict = evaluation.outcome().verdict();
+  return Paint(v1::Verdict_Name(verdict), verdict == v1::PASSED ? Color::kGreen : Color::kRed);
+}
+
+std::string Indent(const std::string& text, const std::string& by) {
+  std::string out;
+  size_t start = 0;
+  while (start < text.size()) {
+    size_t end = text.find('\n', start);
+    if (end == std::string::npos) end = text.size();
+    absl::StrAppend(&out, by, text.substr(start, end - start), "\n");
+    start = end + 1;
+  }
+  return out;
+}
+
+void AppendBuild(const v1::BuildReport& build, std::string* out) {
+  for (const v1::Diagnostic& diagnostic : build.diagnostics()) {
+    absl::StrAppend(out, "  ", Printable(diagnostic.file()), ":", diagnostic.line(), ":",
+                    diagnostic.column(), ": ", v1::Diagnostic::Severity_Name(diagnostic.severity()),
+                    ": ", Printable(diagnostic.message()), "\n");
+  }
+}
+
+std::string IndexText(const v1::Mismatch& mismatch) {
+  return absl::StrCat(mismatch.tensor(), "[", absl::StrJoin(mismatch.index(), ","), "]");
+}
+
+void AppendVerification(const v1::WorkloadResult& result, std::string* out) {
+  const v1::Verification& verification = result.verification();
+  if (verification.passed() || verification.outputs_size() == 0) return;
+  absl::StrAppend(out, "  ", result.workload(), ": wrong");
+  if (!verification.failed_case().empty()) {
+    absl::StrAppend(out, " for inputs '", Printable(verification.failed_case()), "'");
+  }
+  if (verification.has_first_mismatch()) {
+    const v1::Mismatch& mismatch = verification.first_mismatch();
+    absl::StrAppend(out, absl::StrFormat("; first at %s: got %.9g, want %.9g", IndexText(mismatch),
+                                         mismatch.got(), mismatch.want()));
+  }
+  *out += '\n';
+  for (const v1::OutputCheck& check : verification.outputs()) {
+    absl::StrAppend(
+        out,
+        absl::StrFormat("    %s: %d of %d elements wrong, %d not written, relative "
+                        "L2 error %.3g, worst element %.3g\n",
+                        check.tensor(), check.wrong_count(), check.element_count(),
+                        check.unwritten_count(), check.relative_l2(), check.element_error_max()));
+  }
+}
+
+// Which bound holds and how far it is.
+std::string GapText(const v1::WorkloadResult& result) {
+  if (!result.has_ceiling()) return "";
+  return absl::StrCat(v1::Ceiling::Bound_Name(result.ceiling().bound()), " bound, limit ",
+                      FormatNanoseconds(result.ceiling().time_ns()));
+}
+
+std::string MeasurementTable(const v1::Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {
+      {"workload", "median", "spread", "cold", "samples", "of limit", "limit", "baseline"}};
+  for (const v1::WorkloadResult& result : outcome.workload_results()) {
+    if (!result.has_measurement()) continue;
+    const v1::Measurement& measurement = result.measurement();
+    std::string baselines;
+    for (const v1::BaselineResult& baseline : result.baselines()) {
+      absl::StrAppend(&baselines, baselines.empty() ? "" : ", ",
+                      absl::StrFormat("%.2fx %s", baseline.speedup_ratio(), baseline.name()));
+    }
+    const double median = measurement.warm().median_ns();
+    rows.push_back({result.workload(), FormatNanoseconds(measurement.median_ns()),
+                    median > 0
+                        ? absl::StrFormat("+-%.1f %%", 100 * measurement.warm().mad_ns() / median)
+                        : "-",
+                    FormatNanoseconds(measurement.cold().median_ns()),
+                    absl::StrCat(measurement.sample_count()),
+                    FormatRatio(result.efficiency_ratio()), GapText(result), baselines});
+  }
+  return rows.size() > 1 ? FormatTable(rows, {1, 2, 3, 4, 5}) : "";
+}
+
+}  // namespace
+
+std::string CandidateTitle(const v1::Evaluation& evaluation) {
+  const std::string label = evaluation.candidate_label().empty()
+                                ? LastPart(evaluation.candidate()).substr(0, 8)
+                                : Printable(evaluation.candidate_label());
+  return absl::StrCat(LastPart(evaluation.problem()), "/", label);
+}
+
+std::string EvaluationLine(const v1::Evaluation& evaluation) {
+  std::string line = absl::StrCat(evaluation.name(), "  ", CandidateTitle(evaluation), "  ",
+                                  VerdictText(evaluation));
+  const v1::Outcome& outcome = evaluation.outcome();
+  if (evaluation.state() == v1::SUCCEEDED && outcome.verdict() != v1::PASSED) {
+    absl::StrAppend(&line, " ", outcome.reason());
+  } else if (evaluation.state() == v1::FAILED) {
+    absl::StrAppend(&line, " ", evaluation.infrastructure_error().reason(), ": ",
+                    Printable(evaluation.infrastructure_error().message()));
+  } else if (!evaluation.waiting_reason().empty()) {
+    absl::StrAppend(&line, " (waits: ", Printable(evaluation.waiting_reason()), ")");
+  } else if (!evaluation.stage().empty() && evaluation.state() == v1::RUNNING) {
+    absl::StrAppend(&line, " ", evaluation.stage());
+  }
+  return line;
+}
+
+std::string EvaluationReport(const v1::Evaluation& evaluation) {
+  std::string out = EvaluationLine(evaluation) + "\n";
+  if (!evaluation.answered_by().empty()) {
+    absl::StrAppend(&out, "  answered by the identical ", evaluation.answered_by(), "\n");
+  }
+  const v1::Outcome& outcome = evaluation.outcome();
+  if (outcome.verdict() != v1::PASSED && !outcome.message().empty()) {
+    out += Indent(Printable(outcome.message()), "  ");
+  }
+  AppendBuild(outcome.build(), &out);
+  for (const v1::WorkloadResult& result : outcome.workload_results()) {
+    AppendVerification(result, &out);
+  }
+  out += Indent(MeasurementTable(outcome), "  ");
+  for (const v1::Finding& finding : outcome.findings()) {
+    absl::StrAppend(&out, "  finding ", Printable(finding.detector()), " (",
+                    v1::Finding::Severity_Name(finding.severity()),
+                    "): ", Printable(finding.evidence()), "\n");
+  }
+  if (outcome.verdict() != v1::PASSED && !outcome.output_log().empty()) {
+    absl::StrAppend(&out, "  output of the candidate:\n",
+                    Indent(Printable(outcome.output_log().substr(0, 2000)), "    "));
+  }
+  return out;
+}
+
+int ExitCodeOf(const v1::Evaluation& evaluation) {
+  if (evaluation.state() != v1::SUCCEEDED) return kExitError;
+  return evaluation.outcome().verdict() == v1::PASSED ? kExitPassed : kExitNotPassed;
+}
+
+}  // namespace assay

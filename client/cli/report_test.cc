@@ -1,0 +1,85 @@
+#include "client/cli/report.h"
+
+#include "client/cli/exit_code.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Evaluation Finished(v1::Verdict verdict) {
+  v1::Evaluation evaluation;
+  evaluation.set_name("evaluations/e1");
+  evaluation.set_problem("problems/gelu");
+  evaluation.set_candidate("candidates/0123456789abcdef");
+  evaluation.set_state(v1::SUCCEEDED);
+  evaluation.mutable_outcome()->set_verdict(verdict);
+  return evaluation;
+}
+
+TEST(Report, ShowsTheFirstMismatchAndTheFailingInputs) {
+  v1::Evaluation evaluation = Finished(v1::INCORRECT);
+  evaluation.mutable_outcome()->set_reason("MISMATCH");
+  v1::WorkloadResult* result = evaluation.mutable_outcome()->add_workload_results();
+  result->set_workload("small");
+  v1::Verification* verification = result->mutable_verification();
+  verification->set_failed_case("x3");
+  verification->add_outputs()->set_tensor("y");
+  verification->mutable_outputs(0)->set_wrong_count(5);
+  verification->mutable_outputs(0)->set_element_count(12);
+  v1::Mismatch* mismatch = verification->mutable_first_mismatch();
+  mismatch->set_tensor("y");
+  mismatch->add_index(7);
+  mismatch->set_got(1.5);
+  mismatch->set_want(2.5);
+  const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, HasSubstr("gelu/01234567"));
+  EXPECT_THAT(report, HasSubstr("INCORRECT MISMATCH"));
+  EXPECT_THAT(report, HasSubstr("inputs 'x3'; first at y[7]: got 1.5, want 2.5"));
+  EXPECT_THAT(report, HasSubstr("5 of 12 elements wrong"));
+}
+
+TEST(Report, ShowsTimesAgainstTheLimit) {
+  v1::Evaluation evaluation = Finished(v1::PASSED);
+  v1::WorkloadResult* result = evaluation.mutable_outcome()->add_workload_results();
+  result->set_workload("large");
+  result->mutable_measurement()->set_median_ns(2e6);
+  result->mutable_measurement()->mutable_warm()->set_median_ns(2e6);
+  result->mutable_ceiling()->set_bound(v1::Ceiling::MEMORY);
+  result->mutable_ceiling()->set_time_ns(1.8e6);
+  result->set_efficiency_ratio(0.9);
+  v1::BaselineResult* baseline = result->add_baselines();
+  baseline->set_name("openblas");
+  baseline->set_speedup_ratio(1.25);
+  const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, HasSubstr("2 ms"));
+  EXPECT_THAT(report, HasSubstr("90.0 %"));
+  EXPECT_THAT(report, HasSubstr("MEMORY bound, limit 1.8 ms"));
+  EXPECT_THAT(report, HasSubstr("1.25x openblas"));
+}
+
+TEST(Report, CandidateTextIsEscaped) {
+  v1::Evaluation evaluation = Finished(v1::COMPILE_ERROR);
+  v1::Diagnostic* diagnostic = evaluation.mutable_outcome()->mutable_build()->add_diagnostics();
+  diagnostic->set_file("a.cc");
+  diagnostic->set_line(3);
+  diagnostic->set_severity(v1::Diagnostic::ERROR);
+  diagnostic->set_message("bad \x1b[2J");
+  const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, HasSubstr("a.cc:3:0: ERROR: bad \\x1b[2J"));
+  EXPECT_THAT(report, Not(HasSubstr("\x1b[2J")));
+}
+
+TEST(Report, ExitCodes) {
+  EXPECT_EQ(ExitCodeOf(Finished(v1::PASSED)), kExitPassed);
+  EXPECT_EQ(ExitCodeOf(Finished(v1::GAMED)), kExitNotPassed);
+  v1::Evaluation failed;
+  failed.set_state(v1::FAILED);
+  EXPECT_EQ(ExitCodeOf(failed), kExitError);
+}
+
+}  // namespace
+}  // namespace assay

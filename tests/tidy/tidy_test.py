@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The rules of the repository that a script can see. Prints every breach as file:line: rule, and fails when there is one.
+
+Usage: tidy_test.py SOURCE_DIR
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+# What a folder may include beside itself; the order of the layers is in ARCHITECTURE.md.
+LAYERS = {
+    "base": set(),
+    "kernels": {"base"},
+    "store": {"base"},
+    "server": {"base", "kernels", "store"},
+    "worker": {"base", "kernels"},
+    # The command line shows what the sandbox says of the machine and applies the gate's rule.
+    "client": {"base", "kernels", "server/gate", "worker/sandbox"},
+    "tests": {"base", "kernels", "store", "server", "worker", "client"},
+}
+
+# Third-party headers that only some folders may know.
+OWNED_HEADERS = [
+    (re.compile(r'[<"]sqlite3\.h[>"]'), ("store/sqlite/",)),
+    (re.compile(r'[<"]seccomp\.h[>"]'), ("worker/sandbox/", "worker/guest/")),
+    (re.compile(r'[<"](cuda|nvrtc|nvml)[a-z_]*\.h[>"]'), ("worker/backend/cuda/", "worker/builder/")),
+]
+
+# Calls that go through an interface of base/ instead.
+BANNED = [
+    (re.compile(r"\b(std::)?(rand|srand|system|popen|tmpnam|mktemp)\s*\("), "banned call", ()),
+    (re.compile(r"\b(usleep|nanosleep|sleep_for|SleepFor)\s*\("), "sleeping outside base/clock",
+     ("base/clock", "client/cli/", "worker/agent/transport", "tests/")),
+    (re.compile(r"\bstd::(regex)\b"), "std::regex overflows the stack on hostile text", ()),
+    (re.compile(r"\b(TODO|FIXME|XXX)\b"), "unfinished work", ()),
+    (re.compile(r"\.detach\(\)"), "detached thread", ()),
+]
+
+LINES_MAX = 600
+LONG_FILES = set()
+
+def tracked(root):
+    out = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                         stdout=subprocess.PIPE, check=True).stdout.decode()
+    return sorted(path for path in out.split("\0") if path and os.path.exists(os.path.join(root, path)))
+
+
+def is_candidate(path):
+    """Sources that candidates bring: hostile or tuned on purpose, outside the rules of the service."""
+    return path.startswith(("kernels/problems/", "tests/candidates/", "tests/adversarial/"))
+
+
+def check_cpp(path, lines):
+    folder = path.split("/")[0]
+    test = path.endswith("_test.cc") or "/testing/" in path or path.startswith("tests/")
+    if path.endswith(".h"):
+        guard = "ASSAY_" + re.sub(r"[/.]", "_", path).upper() + "_"
+        if not any(line.strip() == "#ifndef " + guard for line in lines):
+            yield 1, "header guard is not " + guard
+        if not lines[0].startswith("//"):
+            yield 1, "a header starts with a comment on its role"
+    if len(lines) > LINES_MAX and path not in LONG_FILES:
+        yield len(lines), "longer than %d lines: split it by meaning" % LINES_MAX
+    for number, line in enumerate(lines, 1):
+        include = re.match(r'#include "([^"]+)"', line)
+        if include and folder in LAYERS:
+            target = include.group(1)
+            top = target.split("/")[0]
+            if top in LAYERS and top != folder:
+                allowed = LAYERS[folder] | ({"store", "server", "worker"} if test and folder == "tests" else set())
+                if not any(target.startswith(prefix + "/") for prefix in allowed):
+                    yield number, "%s/ must not include %s" % (folder, target)
+        for pattern, owners in OWNED_HEADERS:
+            if line.startswith("#include") and pattern.search(line) and not path.startswith(owners):
+                yield number, "only %s may include this" % ", ".join(owners)
+        for pattern, rule, exempt in BANNED:
+            if pattern.search(line) and not (exempt and path.startswith(exempt)):
+                yield number, rule
+        if re.match(r"\s*using namespace ", line):
+            yield number, "using namespace"
+        if test and re.search(r"EXPECT_TRUE\(true\)|SUCCEED\(\)", line):
+            yield number, "a test that cannot fail"
+
+
+def check_proto(path, lines):
+    """Every field has a comment above it, at its end, or belongs to a group whose first line has one."""
+    documented = False
+    for number, line in enumerate(lines, 1):
+        text = line.strip()
+        if text.startswith("//"):
+            documented = True
+            continue
+        if re.match(r"enum \w+ \{", text):
+            body = "".join(lines[number:number + 12])
+            zero = re.search(r"(\w+) = 0;", body)
+            if not zero or not zero.group(1).endswith("_UNSPECIFIED"):
+                yield number, "the zero value of an enum ends in _UNSPECIFIED"
+        if not text:
+            documented = False
+
+
+def check_text(path, lines):
+    for number, line in enumerate(lines, 1):
+        if re.search(r"(^|[^A-Za-z0-9_.])/(work|farm)/", line):
+            yield number, "path of a particular machine"
+        if "\t" in line and not path.endswith(("Makefile", ".tsv")):
+            yield number, "tab"
+        if line.rstrip("\n") != line.rstrip("\n").rstrip():
+            yield number, "blank at the end of the line"
+
+
+def main():
+    root = sys.argv[1]
+    breaches = []
+    checked = 0
+    for path in tracked(root):
+        if path.endswith((".png", ".gz", ".bin")) or os.path.islink(os.path.join(root, path)):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+            lines = file.readlines()
+        if not lines:
+            breaches.append((path, 1, "empty file"))
+            continue
+        checked += 1
+        rules = []
+        if not is_candidate(path):
+            rules.append(check_text(path, lines))
+            if path.endswith((".h", ".cc")):
+                rules.append(check_cpp(path, lines))
+        if path.endswith(".proto"):
+            rules.append(check_proto(path, lines))
+        for rule in rules:
+            breaches.extend((path, number, text) for number, text in rule)
+        if (path.startswith("scripts/") and "." not in os.path.basename(path)
+                and not os.access(os.path.join(root, path), os.X_OK)):
+            breaches.append((path, 1, "not executable"))
+    for path, number, text in breaches:
+        print("%s:%d: %s" % (path, number, text))
+    if checked < 20:
+        print("only %d files found: is %s the source folder?" % (checked, root))
+        return 1
+    print("%d files checked, %d breaches" % (checked, len(breaches)))
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
