@@ -15,9 +15,24 @@ inline constexpr size_t kCandidateFilesMax = 64;
 inline constexpr size_t kProblemBytesMax = 4 << 20;  // problem.textproto and its sources
 inline constexpr size_t kNameBytesMax = 64;  // identifiers: axes, tensors, parameters, problems
 inline constexpr size_t kRequestIdBytesMax = 64;
+inline constexpr size_t kPathBytesMax = 256;   // of a source file
+inline constexpr size_t kTextBytesMax = 8192;  // free text: summaries, arithmetic, origins
 inline constexpr size_t kWorkloadsPerEvaluationMax = 64;
 inline constexpr size_t kAxesMax = 16;
 inline constexpr size_t kTensorsMax = 32;
+inline constexpr size_t kDimensionsMax = 8;  // of one tensor
+// Constraints, transforms, input cases and baselines of a problem or constraints of a candidate.
+inline constexpr size_t kDeclarationsMax = 64;
+inline constexpr size_t kParametersMax = 32;                  // of a tuning space
+inline constexpr size_t kParameterValuesMax = 1024;           // of one parameter
+inline constexpr int64_t kConfigurationStepsMax = 1'000'000;  // search for the first configuration
+inline constexpr size_t kCompileOptionsMax = 32;
+inline constexpr size_t kCompileOptionBytesMax = 256;
+inline constexpr size_t kLaunchesMax = 64;
+inline constexpr size_t kLaunchArgumentsMax = 64;
+inline constexpr size_t kWorkspacesMax = 16;
+inline constexpr size_t kCandidateFolderEntriesMax = 1024;  // looked at while reading a folder
+inline constexpr size_t kCandidateFolderDepthMax = 8;
 inline constexpr size_t kExpressionBytesMax = 4096;
 inline constexpr int kExpressionDepthMax = 64;
 inline constexpr int64_t kTensorBytesMax = int64_t{4} << 30;    // one tensor
@@ -29,6 +44,13 @@ inline constexpr size_t kBatchMax = 1000;  // evaluations of one BatchCreate
 inline constexpr int kPageSizeDefault = 50;
 inline constexpr int kPageSizeMax = 1000;
 inline constexpr size_t kFilterBytesMax = 4096;
+inline constexpr int kPriorityMax = 100;         // and its negative
+inline constexpr int kPairCountMax = 64;         // pairs of one workload of a PAIRED evaluation
+inline constexpr size_t kReadsQueuedMax = 4096;  // reads that wait for a reader thread
+inline constexpr size_t kWritesInFlightMax = 32'768;  // accepted by a handler, not durable yet
+inline constexpr size_t kWriteBytesInFlightMax = 256 << 20;
+inline constexpr size_t kCandidateCacheMax = 4096;  // candidates without files, in memory
+inline constexpr size_t kInlineAdmissionBytesMax = 256 << 10;  // larger ones leave the RPC thread
 
 // Dispatch.
 inline constexpr size_t kQueuedEvaluationsMax = 1'000'000;
@@ -37,6 +59,10 @@ inline constexpr size_t kWatchersMax = 10'000;
 inline constexpr int kAttemptsMax = 3;  // infrastructure failures before FAILED
 inline constexpr int64_t kLeaseSeconds = 30;
 inline constexpr int64_t kLongPollSecondsMax = 60;
+inline constexpr int kLeasesPerWorkerMax = 256;
+inline constexpr size_t kDevicesPerWorkerMax = 64;
+inline constexpr size_t kRetryScanMax = 64;        // failed items looked at for one grant
+inline constexpr size_t kWaitingNotesMax = 10'000;  // notices of a waiting reason to come
 
 // Build and run of candidates.
 inline constexpr size_t kArtifactBytesMax = 64 << 20;  // what crosses from the build sandbox
@@ -50,6 +76,12 @@ inline constexpr int64_t kEvaluationSeconds = 300;              // one attempt, 
 inline constexpr size_t kSamplesMax = 1000;                     // of one measurement in one runner
 inline constexpr size_t kDiagnosticsMax = 50;                   // compile diagnostics kept
 inline constexpr size_t kReportBytesMax = 16 << 20;             // runner to worker
+
+// Store: what waits for the writer, and what one transaction takes.
+inline constexpr size_t kStoreQueueOperationsMax = 65'536;
+inline constexpr size_t kStoreQueueBytesMax = size_t{256} << 20;
+inline constexpr size_t kStoreGroupOperationsMax = 1024;
+inline constexpr size_t kStoreGroupRowsMax = 4096;
 
 // Logs.
 inline constexpr size_t kLogValueBytesMax = 512;

@@ -1,0 +1,304 @@
+#include "server/services/admission.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "kernels/candidate.h"
+#include "kernels/problem.h"
+#include "server/gate/gate.h"
+#include "server/services/identity.h"
+
+namespace assay {
+namespace {
+
+absl::Status Invalid(std::string_view reason, std::string_view message) {
+  return ErrorWithReason(absl::StatusCode::kInvalidArgument, reason, message);
+}
+
+// Hostile text, safe to print and cut.
+std::string Quoted(std::string_view text) {
+  return absl::StrCat("'", LogEscape(text.substr(0, limits::kNameBytesMax)), "'");
+}
+
+void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
+  const int64_t nanos = absl::ToUnixNanos(time);
+  out->set_seconds(nanos / 1'000'000'000);
+  out->set_nanos(static_cast<int32_t>(nanos % 1'000'000'000));
+}
+
+absl::Status CheckRequestId(std::string_view id) {
+  if (id.size() > limits::kRequestIdBytesMax) {
+    return Invalid("REQUEST_ID_INVALID",
+                   absl::StrCat("request_id has ", id.size(), " bytes, at most ",
+                                limits::kRequestIdBytesMax, " are allowed; use a UUID"));
+  }
+  for (char c : id) {
+    if (!absl::ascii_isgraph(static_cast<unsigned char>(c))) {
+      return Invalid("REQUEST_ID_INVALID",
+                     "request_id takes printable ASCII without blanks; use a UUID");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The kind is the part before the first '-' or ':'.
+absl::StatusOr<std::string_view> DeviceKind(std::string_view device_class) {
+  const bool well_formed = !device_class.empty() && device_class.size() <= limits::kNameBytesMax &&
+                           std::all_of(device_class.begin(), device_class.end(), [](char c) {
+                             return absl::ascii_islower(static_cast<unsigned char>(c)) ||
+                                    absl::ascii_isdigit(static_cast<unsigned char>(c)) ||
+                                    c == '-' || c == '_' || c == ':' || c == '.';
+                           });
+  const std::string_view kind = device_class.substr(0, device_class.find_first_of("-:"));
+  if (!well_formed || (kind != "cpu" && kind != "cuda" && kind != "emulated")) {
+    return Invalid("DEVICE_CLASS_INVALID",
+                   absl::StrCat("device_class ", Quoted(device_class),
+                                " is not cpu, cuda or emulated, nor a class of one of them such as "
+                                "cpu-amd-f23m1-avx2"));
+  }
+  return kind;
+}
+
+absl::Status CheckLanguage(std::string_view field, v1::Language language, std::string_view kind) {
+  const bool is_host = language == v1::CPP;
+  if (is_host == (kind == "cpu")) return absl::OkStatus();
+  return Invalid("LANGUAGE_UNSUPPORTED",
+                 absl::StrCat(Av(field), ": device kind ", Av(kind), " runs ",
+                              kind == "cpu" ? "CPP" : "CUDA_CPP and PTX", ", not ",
+                              v1::Language_Name(language), "; choose another device_class"));
+}
+
+absl::Status CheckWorkloads(const v1::Evaluation& sent, const v1::Problem& problem) {
+  if (static_cast<size_t>(sent.workloads_size()) > limits::kWorkloadsPerEvaluationMax) {
+    return Invalid("TOO_MANY_WORKLOADS", absl::StrCat(sent.workloads_size(), " workloads, at most ",
+                                                      limits::kWorkloadsPerEvaluationMax,
+                                                      " are allowed; split the evaluation"));
+  }
+  std::set<std::string> seen;
+  for (const v1::WorkloadSelector& selector : sent.workloads()) {
+    std::string key = selector.name();
+    const bool known_by_name =
+        selector.axes().empty() &&
+        std::any_of(problem.workloads().begin(), problem.workloads().end(),
+                    [&](const v1::Workload& workload) { return workload.name() == key; });
+    if (!known_by_name) {
+      // The checked, slower way: axes, and errors that list what is known.
+      auto resolved = ResolveSelector(problem, selector);
+      if (!resolved.ok()) {
+        return GetReason(resolved.status()).empty()
+                   ? ErrorWithReason(resolved.status().code(), "WORKLOAD_INVALID",
+                                     Sv(resolved.status().message()))
+                   : resolved.status();
+      }
+      key = resolved->name;
+    }
+    if (!seen.insert(key).second) {
+      return Invalid("WORKLOAD_DUPLICATE",
+                     absl::StrCat("workload ", Quoted(key), " is listed twice; list it once"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckLevel(const v1::Evaluation& sent, bool has_baseline, v1::Evaluation* out) {
+  const v1::Level level = sent.level() == v1::LEVEL_UNSPECIFIED ? v1::QUICK : sent.level();
+  if (!v1::Level_IsValid(level)) {
+    return Invalid("LEVEL_INVALID",
+                   absl::StrCat("level ", static_cast<int>(level),
+                                " is unknown; use VERIFY, QUICK, RANKED or PAIRED"));
+  }
+  if (sent.priority() < -limits::kPriorityMax || sent.priority() > limits::kPriorityMax) {
+    return Invalid("PRIORITY_INVALID",
+                   absl::StrCat("priority ", sent.priority(), " is not within -",
+                                limits::kPriorityMax, " and ", limits::kPriorityMax));
+  }
+  out->set_level(level);
+  out->set_priority(sent.priority());
+  if (level != v1::PAIRED) {
+    if (has_baseline || sent.pair_count() != 0) {
+      return Invalid("BASELINE_UNEXPECTED",
+                     "a baseline candidate and pair_count belong to level PAIRED; set it, or leave "
+                     "them out");
+    }
+    return absl::OkStatus();
+  }
+  if (!has_baseline) {
+    return Invalid("BASELINE_MISSING",
+                   "level PAIRED compares with a baseline candidate; name or send one");
+  }
+  if (sent.pair_count() < 0 || sent.pair_count() > limits::kPairCountMax) {
+    return Invalid("PAIR_COUNT_INVALID",
+                   absl::StrCat("pair_count ", sent.pair_count(), " is not within 0 (default) and ",
+                                limits::kPairCountMax));
+  }
+  out->set_pair_count(sent.pair_count() == 0 ? kGatePairsDefault : sent.pair_count());
+  return absl::OkStatus();
+}
+
+absl::Status SetConfiguration(const v1::Evaluation& sent, const v1::CandidateSpec& spec,
+                              v1::Evaluation* out) {
+  if (spec.parameters().empty() && sent.configuration().empty()) return absl::OkStatus();
+  const ValueMap requested(sent.configuration().begin(), sent.configuration().end());
+  ASSAY_ASSIGN_OR_RETURN(const ValueMap resolved, ResolveConfiguration(spec, requested));
+  for (const auto& [name, value] : resolved) (*out->mutable_configuration())[name] = value;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ProblemName(std::string_view text) {
+  if (text.empty() || text.starts_with("problems/")) return std::string(text);
+  return absl::StrCat("problems/", Av(text));
+}
+
+absl::Status CheckResourceName(std::string_view collection, std::string_view name) {
+  const std::string_view id =
+      name.starts_with(collection) ? name.substr(collection.size()) : std::string_view();
+  const bool well_formed = !id.empty() && id.size() <= limits::kNameBytesMax &&
+                           std::all_of(id.begin(), id.end(), [](char c) {
+                             return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                                    c == '_' || c == '-' || c == '.';
+                           });
+  if (well_formed) return absl::OkStatus();
+  return Invalid("NAME_INVALID",
+                 absl::StrCat(Quoted(name), " is not a resource name; expected ", Av(collection),
+                              "ID with an id of letters, digits, _ - and ."));
+}
+
+absl::Status Admission::AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const {
+  const std::string problem_id = ProblemId(problem);
+  if (candidate->spec().problem().empty()) {
+    candidate->mutable_spec()->set_problem(problem_id);
+  } else if (!problem.empty() && candidate->spec().problem() != problem_id) {
+    return Invalid(
+        "PROBLEM_MISMATCH",
+        absl::StrCat("the candidate is for problem ", Quoted(candidate->spec().problem()),
+                     ", the request for ", Quoted(problem_id), "; make them agree"));
+  }
+  ASSAY_RETURN_IF_ERROR(ValidateCandidate(*candidate));
+  const std::string name = ProblemName(candidate->spec().problem());
+  if (options_.catalogue->Find(name) == nullptr) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
+        absl::StrCat("problem ", Quoted(name), " is unknown; ListProblems tells what there is"));
+  }
+  candidate->set_digest(CandidateDigest(*candidate));
+  candidate->set_name(CandidateName(candidate->digest()));
+  SetTimestamp(options_.clock->Now(), candidate->mutable_create_time());
+  return absl::OkStatus();
+}
+
+absl::Status Admission::AdmitProblem(v1::Problem* problem) const {
+  problem->set_name(ProblemName(problem->name()));
+  ASSAY_RETURN_IF_ERROR(CheckResourceName("problems/", problem->name()));
+  size_t bytes = 0;
+  for (const v1::SourceFile& file : problem->files()) bytes += file.content().size();
+  if (bytes > limits::kProblemBytesMax) {
+    return Invalid("PROBLEM_TOO_LARGE",
+                   absl::StrCat("the problem's files have ", bytes, " bytes, at most ",
+                                limits::kProblemBytesMax, " are allowed"));
+  }
+  const absl::Status valid = ValidateProblem(*problem);
+  if (!valid.ok()) {
+    return GetReason(valid).empty()
+               ? ErrorWithReason(valid.code(), "PROBLEM_INVALID", Sv(valid.message()))
+               : valid;
+  }
+  problem->set_digest(ProblemDigest(*problem));
+  SetTimestamp(options_.clock->Now(), problem->mutable_create_time());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const v1::Candidate*> Admission::ResolveCandidate(
+    std::string_view field, std::string_view problem, std::string_view name, bool is_inline,
+    const v1::Candidate& sent, const v1::Candidate* stored,
+    std::optional<v1::Candidate>* out) const {
+  if (is_inline && !name.empty()) {
+    return Invalid("CANDIDATE_AMBIGUOUS",
+                   absl::StrCat(Av(field), ": both a name and a candidate are given; give one"));
+  }
+  if (is_inline) {
+    out->emplace(sent);
+    const absl::Status admitted = AdmitCandidate(problem, &**out);
+    if (!admitted.ok()) return Annotate(admitted, field);
+    return &**out;
+  }
+  if (name.empty()) {
+    return Invalid("CANDIDATE_MISSING",
+                   absl::StrCat(Av(field), ": name a stored candidate or send one"));
+  }
+  ASSAY_RETURN_IF_ERROR(CheckResourceName("candidates/", name));
+  if (stored == nullptr) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "CANDIDATE_NOT_FOUND",
+        absl::StrCat(Av(field), ": ", Quoted(name), " is not stored; send the candidate itself"));
+  }
+  if (!problem.empty() && ProblemName(stored->spec().problem()) != problem) {
+    return Invalid("PROBLEM_MISMATCH",
+                   absl::StrCat(Av(field), ": ", Quoted(name), " is for problem ",
+                                Quoted(stored->spec().problem()), ", the request for ",
+                                Quoted(problem), "; make them agree"));
+  }
+  return stored;
+}
+
+absl::StatusOr<NewEvaluation> Admission::Admit(const v1::CreateEvaluationRequest& request,
+                                               const v1::Candidate* candidate,
+                                               const v1::Candidate* baseline) const {
+  const v1::Evaluation& sent = request.evaluation();
+  ASSAY_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  NewEvaluation result;
+  v1::Evaluation& out = result.evaluation;
+  const bool has_baseline = request.has_baseline_candidate() || !sent.baseline_candidate().empty();
+  ASSAY_RETURN_IF_ERROR(CheckLevel(sent, has_baseline, &out));
+  out.set_device_class(sent.device_class().empty() ? "cpu" : sent.device_class());
+  ASSAY_ASSIGN_OR_RETURN(const std::string_view kind, DeviceKind(out.device_class()));
+
+  ASSAY_ASSIGN_OR_RETURN(
+      const v1::Candidate* judged,
+      ResolveCandidate("candidate", ProblemName(sent.problem()), sent.candidate(),
+                       request.has_candidate(), request.candidate(), candidate, &result.candidate));
+  out.set_candidate(judged->name());
+  out.set_candidate_label(judged->spec().label());
+  out.set_problem(ProblemName(judged->spec().problem()));
+  ASSAY_RETURN_IF_ERROR(CheckLanguage("candidate", judged->spec().language(), kind));
+  if (has_baseline) {
+    ASSAY_ASSIGN_OR_RETURN(
+        const v1::Candidate* base,
+        ResolveCandidate("baseline_candidate", out.problem(), sent.baseline_candidate(),
+                         request.has_baseline_candidate(), request.baseline_candidate(), baseline,
+                         &result.baseline_candidate));
+    out.set_baseline_candidate(base->name());
+    ASSAY_RETURN_IF_ERROR(CheckLanguage("baseline_candidate", base->spec().language(), kind));
+  }
+  const std::shared_ptr<const v1::Problem> problem = options_.catalogue->Find(out.problem());
+  if (problem == nullptr) {
+    return ErrorWithReason(absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
+                           absl::StrCat("problem ", Quoted(out.problem()),
+                                        " is unknown; ListProblems tells what there is"));
+  }
+  ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, *problem));
+  *out.mutable_workloads() = sent.workloads();
+  ASSAY_RETURN_IF_ERROR(SetConfiguration(sent, judged->spec(), &out));
+
+  if (!request.request_id().empty()) {
+    result.request_id = request.request_id();
+    result.request_digest = RequestDigest(out, request.allow_stored_answer());
+  }
+  out.set_name(options_.ids->NextName());
+  out.set_state(v1::QUEUED);
+  SetTimestamp(options_.clock->Now(), out.mutable_create_time());
+  *out.mutable_update_time() = out.create_time();
+  *out.mutable_timeline()->mutable_create_time() = out.create_time();
+  return result;
+}
+
+}  // namespace assay

@@ -1,0 +1,64 @@
+// Admission: everything that can be said against a request before it is stored. Pure apart from the
+// catalogue, the clock and the ids; never touches the store, so RPC threads may call it.
+#ifndef ASSAY_SERVER_SERVICES_ADMISSION_H_
+#define ASSAY_SERVER_SERVICES_ADMISSION_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "server/services/catalogue.h"
+#include "server/services/ids.h"
+#include "store/store.h"
+
+namespace assay {
+
+// Thread-safe. The error reasons are listed in proto/README.md.
+class Admission {
+ public:
+  struct Options {
+    Clock* clock = nullptr;
+    const Catalogue* catalogue = nullptr;
+    EvaluationIds* ids = nullptr;
+  };
+  explicit Admission(const Options& options) : options_(options) {}
+
+  // `candidate` and `baseline` are the stored ones (files are not needed) that the request names;
+  // null for those that it brings along. The result is ready for Store::CreateEvaluations:
+  // configuration, level, pair count and candidate names are resolved, output-only fields that the
+  // client sent are dropped.
+  absl::StatusOr<NewEvaluation> Admit(const v1::CreateEvaluationRequest& request,
+                                      const v1::Candidate* candidate,
+                                      const v1::Candidate* baseline) const;
+
+  // Checks a candidate that came over the wire, for the problem it names (or `problem`, a resource
+  // name, when it names none); sets name, digest and create_time.
+  absl::Status AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const;
+
+  // Checks the problem and sets digest and create_time. Parses every expression: not for RPC
+  // threads.
+  absl::Status AdmitProblem(v1::Problem* problem) const;
+
+ private:
+  absl::StatusOr<const v1::Candidate*> ResolveCandidate(std::string_view field,
+                                                        std::string_view problem,
+                                                        std::string_view name, bool is_inline,
+                                                        const v1::Candidate& sent,
+                                                        const v1::Candidate* stored,
+                                                        std::optional<v1::Candidate>* out) const;
+
+  const Options options_;
+};
+
+// "problems/{problem}" for "gelu" and "problems/gelu"; "" for "".
+std::string ProblemName(std::string_view text);
+
+// INVALID_ARGUMENT with reason NAME_INVALID unless `name` is `collection` (e.g. "evaluations/") and
+// an id of [A-Za-z0-9_.-], at most limits::kNameBytesMax bytes.
+absl::Status CheckResourceName(std::string_view collection, std::string_view name);
+
+}  // namespace assay
+
+#endif  // ASSAY_SERVER_SERVICES_ADMISSION_H_

@@ -1,0 +1,40 @@
+// What the services of the public API share. Everything is owned by the wiring (server/server.h)
+// and outlives the services.
+#ifndef ASSAY_SERVER_SERVICES_CONTEXT_H_
+#define ASSAY_SERVER_SERVICES_CONTEXT_H_
+
+#include <memory>
+
+namespace grpc {
+class Service;
+}
+
+namespace assay {
+
+class Admission;
+class CandidateCache;
+class Catalogue;
+class Clock;
+class Dispatcher;
+class Executor;
+class Metrics;
+class Store;
+class WatchHub;
+class WriteBudget;
+
+struct ServiceContext {
+  Clock* clock = nullptr;
+  Store* store = nullptr;
+  Dispatcher* dispatcher = nullptr;
+  Executor* reads = nullptr;
+  WriteBudget* writes = nullptr;
+  Catalogue* catalogue = nullptr;
+  CandidateCache* candidates = nullptr;
+  const Admission* admission = nullptr;
+  WatchHub* watches = nullptr;
+  Metrics* metrics = nullptr;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_SERVER_SERVICES_CONTEXT_H_

@@ -1,0 +1,85 @@
+#include "server/services/problem_service.h"
+
+#include "assay/v1/problem.grpc.pb.h"
+#include "base/status.h"
+#include "server/services/admission.h"
+#include "server/services/catalogue.h"
+#include "server/services/page_token.h"
+#include "server/services/unary_call.h"
+#include "store/store.h"
+
+namespace assay {
+namespace {
+
+constexpr char kListName[] = "problems";
+
+class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
+ public:
+  explicit ProblemServiceImpl(const ServiceContext& services) : services_(services) {}
+
+  grpc::ServerUnaryReactor* GetProblem(grpc::CallbackServerContext* context,
+                                       const v1::GetProblemRequest* request,
+                                       v1::Problem* response) override {
+    const UnaryCall call(services_, context, Rpc::kGetProblem);
+    const absl::Status valid = CheckResourceName("problems/", request->name());
+    if (!valid.ok()) return call.FinishNow(valid);
+    return call.FinishOn(services_.reads, [this, request, response]() -> absl::Status {
+      ASSAY_ASSIGN_OR_RETURN(*response, services_.store->GetProblem(request->name(), 0));
+      return absl::OkStatus();
+    });
+  }
+
+  grpc::ServerUnaryReactor* ListProblems(grpc::CallbackServerContext* context,
+                                         const v1::ListProblemsRequest* request,
+                                         v1::ListProblemsResponse* response) override {
+    const UnaryCall call(services_, context, Rpc::kListProblems);
+    auto page = MakePage(kListName, request->page_size(), request->page_token());
+    if (!page.ok()) return call.FinishNow(page.status());
+    return call.FinishOn(services_.reads,
+                         [this, page = *std::move(page), response]() -> absl::Status {
+                           ASSAY_ASSIGN_OR_RETURN(auto listed, services_.store->ListProblems(page));
+                           for (v1::Problem& problem : listed.items) {
+                             response->add_problems()->Swap(&problem);
+                           }
+                           response->set_next_page_token(EncodePageToken(kListName, listed.next));
+                           return absl::OkStatus();
+                         });
+  }
+
+  grpc::ServerUnaryReactor* CreateProblem(grpc::CallbackServerContext* context,
+                                          const v1::CreateProblemRequest* request,
+                                          v1::Problem* response) override {
+    const UnaryCall call(services_, context, Rpc::kCreateProblem);
+    return call.ContinueOn(services_.reads, [this, call, request, response] {
+      v1::Problem problem = request->problem();
+      const absl::Status valid = services_.admission->AdmitProblem(&problem);
+      if (!valid.ok() || request->validate_only()) {
+        if (valid.ok()) response->Swap(&problem);
+        return call.Finish(valid);
+      }
+      const size_t bytes = problem.ByteSizeLong();
+      const absl::Status room = services_.writes->Acquire(1, bytes);
+      if (!room.ok()) return call.Finish(room);
+      services_.store->CreateProblem(
+          std::move(problem), [this, call, bytes, response](absl::StatusOr<v1::Problem> stored) {
+            services_.writes->Release(1, bytes);
+            if (stored.ok()) {
+              services_.catalogue->Put(*stored);
+              response->Swap(&*stored);
+            }
+            call.Finish(stored.status());
+          });
+    });
+  }
+
+ private:
+  const ServiceContext services_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeProblemService(const ServiceContext& context) {
+  return std::make_unique<ProblemServiceImpl>(context);
+}
+
+}  // namespace assay

@@ -1,0 +1,16 @@
+// ProblemService of the public API (callback API: handlers validate and enqueue, never block).
+#ifndef ASSAY_SERVER_SERVICES_PROBLEM_SERVICE_H_
+#define ASSAY_SERVER_SERVICES_PROBLEM_SERVICE_H_
+
+#include <memory>
+
+#include "server/services/context.h"
+
+namespace assay {
+
+// Thread-safe. Includers that destroy it need <grpcpp/grpcpp.h>.
+std::unique_ptr<grpc::Service> MakeProblemService(const ServiceContext& context);
+
+}  // namespace assay
+
+#endif  // ASSAY_SERVER_SERVICES_PROBLEM_SERVICE_H_
