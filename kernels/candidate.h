@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,15 +20,29 @@ class Problem;
 }  // namespace v1
 
 // Reads `path`. `problem` is what --problem named ("" when it was not given); a comment that
-// disagrees is refused with reason PROBLEM_MISMATCH. One source without the comment is admissible
+// disagrees is refused with reason PROBLEM_MISMATCH. A folder holds candidate.textproto; its
+// `sources` are read, or without them every source of the language, and headers come along. One
+// source without the comment is admissible
 // for .cc, .cpp, .cxx, .c++ when `problem` is given. Errors are INVALID_ARGUMENT with a reason
 // (CANDIDATE_MALFORMED, CANDIDATE_TOO_LARGE, SOURCE_NOT_UTF8, UNKNOWN_FIELD, PROBLEM_MISMATCH,
 // PROBLEM_MISSING) and name file and line; NOT_FOUND with reason PATH_NOT_FOUND.
 absl::Status LoadCandidate(const std::string& path, std::string_view problem,
                            v1::Candidate* candidate);
 
-// Admission check of a message that came over the wire: the same reasons.
+// Admission check of a message that came over the wire: the same reasons. `spec.problem` must be
+// set: who takes a candidate without one fills it in from the request before. Says nothing of the
+// compile options beyond their form; the builder has the list of those it allows.
 absl::Status ValidateCandidate(const v1::Candidate& candidate);
+
+// What can only be checked with both at hand: the candidate is for this problem; parameters and
+// workspaces take no name of an axis or tensor; launch arguments and expressions use known names.
+// INVALID_ARGUMENT with reason PROBLEM_MISMATCH or CANDIDATE_MALFORMED.
+absl::Status CheckCandidateAgainstProblem(const v1::Candidate& candidate,
+                                          const v1::Problem& problem);
+
+// Paths of the files that are compiled, in order: `spec.sources`, or without them every file of the
+// language's kind (.cc .cpp .cxx .c++; .cu; .ptx), sorted.
+std::vector<std::string> CandidateSources(const v1::Candidate& candidate);
 
 // SHA-256 over problem name, language, sources, plan, parameters, constraints and options; label
 // and origin stay out.
@@ -36,9 +51,10 @@ std::string CandidateDigest(const v1::Candidate& candidate);
 // "candidates/" and the first 32 digits.
 std::string CandidateName(std::string_view digest);
 
-// The configuration to run: `requested` checked against parameters and constraints
-// (INVALID_ARGUMENT, reason CONFIGURATION_INVALID), or for an empty one the first in lexicographic
-// order that satisfies the constraints.
+// The configuration to run: `requested`, which gives every parameter, checked against parameters
+// and constraints (INVALID_ARGUMENT, reason CONFIGURATION_INVALID), or for an empty one the first
+// in lexicographic order that satisfies the constraints. A constraint that divides by zero or
+// overflows does not hold.
 absl::StatusOr<ValueMap> ResolveConfiguration(const v1::CandidateSpec& spec,
                                               const ValueMap& requested);
 

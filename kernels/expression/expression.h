@@ -2,7 +2,7 @@
 //
 // Grammar: 64-bit signed integers; + - * / % (truncating, as in C++); == != < <= > >=; && || !; ?:
 // ; unary -; ceil_div(a, b), min(a, b, ...), max(a, b, ...); names. Booleans are 0 and 1; && || ?:
-// evaluate lazily.
+// evaluate lazily. Numbers are decimal without leading zeros and at most INT64_MAX.
 #ifndef ASSAY_KERNELS_EXPRESSION_EXPRESSION_H_
 #define ASSAY_KERNELS_EXPRESSION_EXPRESSION_H_
 
@@ -22,14 +22,14 @@ using ValueMap = std::map<std::string, int64_t>;
 // A parsed expression. Immutable, cheap to copy, thread-safe.
 class Expression {
  public:
-  struct Node;
+  struct Program;
 
   // INVALID_ARGUMENT with the column and what was expected; longer than kExpressionBytesMax or
   // nested deeper than kExpressionDepthMax too.
   static absl::StatusOr<Expression> Parse(std::string_view text);
 
-  // INVALID_ARGUMENT for an unknown name, OUT_OF_RANGE for overflow, division by zero and ceil_div
-  // by a value <= 0.
+  // INVALID_ARGUMENT for an unknown name, also in a branch that is not taken; OUT_OF_RANGE for
+  // overflow, division by zero and ceil_div by a value <= 0. Takes time linear in the text.
   absl::StatusOr<int64_t> Evaluate(const ValueMap& values) const;
 
   // Names used, each once, sorted.
@@ -38,7 +38,7 @@ class Expression {
 
  private:
   std::string text_;
-  std::shared_ptr<const Node> root_;
+  std::shared_ptr<const Program> program_;
   std::vector<std::string> names_;
 };
 

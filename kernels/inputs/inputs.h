@@ -1,4 +1,5 @@
-// Input contents: seeded generation, the verification battery, and exact transforms.
+// Input contents: seeded generation, the verification battery, and exact transforms. Functions are
+// thread-safe and keep nothing.
 #ifndef ASSAY_KERNELS_INPUTS_INPUTS_H_
 #define ASSAY_KERNELS_INPUTS_INPUTS_H_
 
@@ -17,7 +18,7 @@ namespace assay {
 // One way to fill all inputs of a workload.
 struct InputCaseSpec {
   std::string
-      name;  // "x1", "x3", "x0.01", "x-1", "min", "max", or the name of a problem's own case
+      name;  // "x1", "x3", "x0.01", "x-1", "min", "max", "extremes", or that of a problem's case
   // Index into problem.input_cases, or -1 for the built-in battery.
   int problem_case = -1;
 };
@@ -28,18 +29,28 @@ struct InputCaseSpec {
 std::vector<InputCaseSpec> InputBattery(const v1::Problem& problem);
 
 // Fills `out`, the bytes of input tensor `tensor_index` (index into workload.tensors), for one
-// case. Deterministic in (seed, tensor index, case); element i depends on nothing but those and i,
-// so a long tensor may be filled in parts. Normal numbers by an inverse or polynomial method that
-// is exact enough for tests and fast (>= 200 M elements/s is the goal, one core).
+// case. Deterministic in (seed, tensor index, case), the same bits on every machine. The seed
+// passes through a hash, so contents tell nothing of other tensors, cases or seeds. F64 inputs use
+// all 53 bits. INVALID_ARGUMENT for an unknown case, an output or a wrong size.
 absl::Status GenerateInput(const v1::Problem& problem, const ResolvedWorkload& workload,
                            size_t tensor_index, const InputCaseSpec& input_case, uint64_t seed,
                            std::span<std::byte> out);
 
-// A drawn transform of all tensors of a workload.
+// The elements from `first_element` on that fill `out`, a whole number of elements: the same bits
+// that GenerateInput writes there. Parts may be filled in any order and by several threads.
+absl::Status GenerateInputPart(const v1::Problem& problem, const ResolvedWorkload& workload,
+                               size_t tensor_index, const InputCaseSpec& input_case, uint64_t seed,
+                               int64_t first_element, std::span<std::byte> out);
+
+// A drawn transform of all tensors of a workload. Immutable after Draw, so it may be applied from
+// several threads.
 class DrawnTransform {
  public:
   // Draws every transform that the problem declares (they compose), from `seed`. With none
-  // declared: identity.
+  // declared: identity. Permutations of long dimensions with short elements are a rotation and a
+  // random order of large blocks, so that applying one costs what a copy costs; others are uniform.
+  // INVALID_ARGUMENT when a transform names no tensor of the workload or dimensions of unequal
+  // size.
   static absl::StatusOr<DrawnTransform> Draw(const v1::Problem& problem,
                                              const ResolvedWorkload& workload, uint64_t seed);
 
@@ -54,12 +65,24 @@ class DrawnTransform {
   bool is_identity() const;
 
  private:
+  // Where the elements along one dimension come from. Identity when both lists are empty.
+  struct DimensionMap {
+    struct Run {
+      int64_t from = 0;
+      int64_t length = 0;
+    };
+    std::vector<int32_t> index;  // to[i] = from[index[i]]
+    std::vector<Run> runs;       // copied one after the other
+    bool identity() const { return index.empty() && runs.empty(); }
+  };
   struct TensorAction {
-    // permutation[d] is empty when dimension d stays: to[.., i, ..] = from[.., permutation[d][i],
-    // ..].
-    std::vector<std::vector<int32_t>> permutation;
+    std::vector<DimensionMap> maps;  // parallel to the tensor's dims
     double scale = 1.0;
   };
+  friend class TransformApplier;
+
+  static DimensionMap DrawMap(int64_t size, bool element_wise, uint64_t seed);
+
   std::vector<TensorShape> tensors_;
   std::vector<TensorAction> actions_;  // parallel to tensors_
 };

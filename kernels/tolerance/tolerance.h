@@ -5,7 +5,8 @@
 // when |got - want| > element_max * (|want| + scale); the output is wrong when an element is, or
 // when ||got - want||_2 > relative_l2_max * ||want||_2 (for a zero reference: when any got is not
 // 0). NaN equals only NaN; an infinity equals only itself. A finite reference beyond the output's
-// range counts as the infinity it rounds to. BITWISE: every bit equal.
+// range counts as the infinity it rounds to; infinities and NaN stay out of scale and norms.
+// BITWISE: every bit equal; errors are then plain |got - want|. Functions are thread-safe.
 #ifndef ASSAY_KERNELS_TOLERANCE_TOLERANCE_H_
 #define ASSAY_KERNELS_TOLERANCE_TOLERANCE_H_
 
@@ -40,11 +41,13 @@ struct OutputComparison {
 OutputComparison CompareOutput(const v1::TolerancePolicy& policy, const TensorShape& tensor,
                                std::span<const std::byte> got, std::span<const std::byte> want);
 
-// Fills an output with a NaN pattern (0xff bytes in integers) that no right result contains by
-// chance.
+// Fills an output with a quiet NaN whose payload no arithmetic yields, or with 0xa5 bytes in
+// integers.
 void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes);
 
-// Elements that still hold the pattern of PoisonOutput.
+// Elements that still hold exactly the pattern of PoisonOutput. For floating outputs these were not
+// written. In integer outputs a right value may equal the pattern, so there the count is an upper
+// bound: it explains an output that compares wrong, and proves nothing about one that is right.
 int64_t CountPoisoned(const TensorShape& tensor, std::span<const std::byte> bytes);
 
 // Row-major index of element `flat`.

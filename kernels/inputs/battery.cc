@@ -1,0 +1,31 @@
+#include <string>
+#include <vector>
+
+#include "assay/v1/problem.pb.h"
+#include "kernels/inputs/inputs.h"
+
+namespace assay {
+
+std::vector<InputCaseSpec> InputBattery(const v1::Problem& problem) {
+  bool scalable = false;
+  bool integer = false;
+  for (const v1::Tensor& tensor : problem.tensors()) {
+    if (tensor.role() != v1::Tensor::INPUT) continue;
+    scalable = scalable || tensor.scalable();
+    integer = integer || tensor.distribution().has_uniform_int() ||
+              tensor.distribution().has_packed_codes2();
+  }
+  std::vector<InputCaseSpec> out = {{"x1", -1}};
+  if (scalable) {
+    for (const char* name : {"x3", "x0.01", "x-1"}) out.push_back({name, -1});
+  }
+  if (integer) {
+    for (const char* name : {"min", "max", "extremes"}) out.push_back({name, -1});
+  }
+  for (int i = 0; i < problem.input_cases_size(); ++i) {
+    out.push_back({problem.input_cases(i).name(), i});
+  }
+  return out;
+}
+
+}  // namespace assay

@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "assay/v1/problem.pb.h"
+#include "base/digest.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "kernels/half.h"
+#include "kernels/inputs/inputs.h"
+#include "kernels/problem_validate.h"
+#include "kernels/text.h"
+
+namespace assay {
+namespace {
+
+// Longer dimensions with elements of at most kShortElementBytes are permuted by blocks.
+constexpr int64_t kElementWiseMax = 4096;
+constexpr int64_t kShortElementBytes = 32;
+// Longer dimensions are permuted by blocks whatever their elements, to bound the index.
+constexpr int64_t kIndexMax = int64_t{1} << 22;
+constexpr int64_t kBlocksMax = 64;
+constexpr int64_t kBlockElementsMin = 1024;
+
+// One stream of random numbers for each transform; one-way, as for inputs.
+uint64_t TransformSeed(uint64_t seed, int transform) {
+  const std::string digest = DigestBuilder()
+                                 .Add("assay.transform.v1")
+                                 .Add(static_cast<int64_t>(seed))
+                                 .Add(int64_t{transform})
+                                 .Finish();
+  uint64_t out = 0;
+  std::from_chars(digest.data(), digest.data() + 16, out, 16);
+  return out;
+}
+
+int FindTensor(const std::vector<TensorShape>& tensors, const std::string& name) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Bytes of everything inside of one index of `dimension`.
+int64_t InnerBytes(const TensorShape& tensor, size_t dimension) {
+  int64_t bytes = static_cast<int64_t>(DataTypeSize(tensor.dtype));
+  for (size_t d = dimension + 1; d < tensor.dims.size(); ++d) bytes *= tensor.dims[d];
+  return bytes;
+}
+
+template <typename T>
+void Shuffle(std::vector<T>& items, Random& random) {
+  for (size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.Below(i)]);
+}
+
+template <typename T>
+void ScaleCopy(const std::byte* from, std::byte* to, size_t bytes, T scale) {
+  for (size_t i = 0; i < bytes; i += sizeof(T)) {
+    T value;
+    std::memcpy(&value, from + i, sizeof(T));
+    value *= scale;
+    std::memcpy(to + i, &value, sizeof(T));
+  }
+}
+
+void ScaleCopyBF16(const std::byte* from, std::byte* to, size_t bytes, float scale) {
+  for (size_t i = 0; i < bytes; i += 2) {
+    uint16_t value;
+    std::memcpy(&value, from + i, 2);
+    value = FloatToBF16(BF16ToFloat(value) * scale);
+    std::memcpy(to + i, &value, 2);
+  }
+}
+
+template <typename T>
+void Gather(const std::byte* from, std::byte* to, const std::vector<int32_t>& index) {
+  for (size_t i = 0; i < index.size(); ++i) {
+    std::memcpy(to + i * sizeof(T), from + static_cast<size_t>(index[i]) * sizeof(T), sizeof(T));
+  }
+}
+
+}  // namespace
+
+// Copies one tensor through its maps. Dimensions after the last permuted one are one block.
+class TransformApplier {
+ public:
+  TransformApplier(const TensorShape& tensor, const DrawnTransform::TensorAction& action,
+                   size_t element_bytes, bool as_double)
+      : tensor_(tensor), action_(action), as_double_(as_double) {
+    depth_ = tensor.dims.size();
+    while (depth_ > 0 && action.maps[depth_ - 1].identity()) --depth_;
+    stride_.resize(tensor.dims.size() + 1);
+    stride_[tensor.dims.size()] = element_bytes;
+    for (size_t d = tensor.dims.size(); d > 0; --d) {
+      stride_[d - 1] = stride_[d] * static_cast<size_t>(tensor.dims[d - 1]);
+    }
+  }
+
+  void Run(const std::byte* from, std::byte* to) const {
+    if (depth_ == 0) return Copy(from, to, stride_[0]);
+    Walk(0, from, to);
+  }
+
+ private:
+  // Recursion at most kDimensionsMax deep. stride_[d + 1] is the bytes of one index of dimension d.
+  void Walk(size_t d, const std::byte* from, std::byte* to) const {
+    const DrawnTransform::DimensionMap& map = action_.maps[d];
+    const size_t bytes = stride_[d + 1];
+    const bool last = d + 1 == depth_;
+    if (!map.index.empty()) {
+      if (last && d + 1 == tensor_.dims.size()) return GatherElements(map.index, from, to);
+      for (const int32_t source : map.index) {
+        Descend(d, last, from + static_cast<size_t>(source) * bytes, to, bytes);
+        to += bytes;
+      }
+      return;
+    }
+    if (map.identity()) {
+      for (int64_t i = 0; i < tensor_.dims[d]; ++i, from += bytes, to += bytes) {
+        Descend(d, last, from, to, bytes);
+      }
+      return;
+    }
+    for (const auto& run : map.runs) {
+      const std::byte* source = from + static_cast<size_t>(run.from) * bytes;
+      const size_t run_bytes = static_cast<size_t>(run.length) * bytes;
+      if (last) {
+        Copy(source, to, run_bytes);
+      } else {
+        for (int64_t i = 0; i < run.length; ++i) {
+          Walk(d + 1, source + static_cast<size_t>(i) * bytes, to + static_cast<size_t>(i) * bytes);
+        }
+      }
+      to += run_bytes;
+    }
+  }
+
+  void Descend(size_t d, bool last, const std::byte* from, std::byte* to, size_t bytes) const {
+    if (last) {
+      Copy(from, to, bytes);
+    } else {
+      Walk(d + 1, from, to);
+    }
+  }
+
+  void GatherElements(const std::vector<int32_t>& index, const std::byte* from,
+                      std::byte* to) const {
+    const size_t element_bytes = stride_.back();
+    if (element_bytes == 1) Gather<uint8_t>(from, to, index);
+    if (element_bytes == 2) Gather<uint16_t>(from, to, index);
+    if (element_bytes == 4) Gather<uint32_t>(from, to, index);
+    if (element_bytes == 8) Gather<uint64_t>(from, to, index);
+    if (action_.scale != 1.0) Copy(to, to, index.size() * element_bytes);
+  }
+
+  // `from` and `to` are apart or the same.
+  void Copy(const std::byte* from, std::byte* to, size_t bytes) const {
+    if (action_.scale == 1.0) {
+      if (from != to) std::memcpy(to, from, bytes);
+    } else if (as_double_ || tensor_.dtype == DataType::kF64) {
+      ScaleCopy<double>(from, to, bytes, action_.scale);
+    } else if (tensor_.dtype == DataType::kF32) {
+      ScaleCopy<float>(from, to, bytes, static_cast<float>(action_.scale));
+    } else {
+      ScaleCopyBF16(from, to, bytes, static_cast<float>(action_.scale));
+    }
+  }
+
+  const TensorShape& tensor_;
+  const DrawnTransform::TensorAction& action_;
+  const bool as_double_;
+  size_t depth_ = 0;  // dimensions up to the last permuted one
+  std::vector<size_t> stride_;
+};
+
+DrawnTransform::DimensionMap DrawnTransform::DrawMap(int64_t size, bool element_wise,
+                                                     uint64_t seed) {
+  DimensionMap map;
+  if (size <= 1) return map;
+  Random random(seed);
+  const bool by_blocks = size > kIndexMax || (element_wise && size > kElementWiseMax);
+  if (!by_blocks) {
+    map.index.resize(static_cast<size_t>(size));
+    std::iota(map.index.begin(), map.index.end(), 0);
+    Shuffle(map.index, random);
+    return map;
+  }
+  const auto rotation = static_cast<int64_t>(random.Below(static_cast<uint64_t>(size)));
+  const int64_t blocks = std::clamp<int64_t>(size / kBlockElementsMin, 1, kBlocksMax);
+  std::vector<int64_t> order(static_cast<size_t>(blocks));
+  std::iota(order.begin(), order.end(), 0);
+  Shuffle(order, random);
+  const auto boundary = [&](int64_t block) {
+    return size / blocks * block + std::min(block, size % blocks);
+  };
+  for (const int64_t block : order) {
+    const int64_t length = boundary(block + 1) - boundary(block);
+    const int64_t from = (boundary(block) + rotation) % size;
+    const int64_t before_wrap = std::min(length, size - from);
+    map.runs.push_back({from, before_wrap});
+    if (before_wrap < length) map.runs.push_back({0, length - before_wrap});
+  }
+  return map;
+}
+
+absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
+                                                    const ResolvedWorkload& workload,
+                                                    uint64_t seed) {
+  ASSAY_RETURN_IF_ERROR(validate::CheckTransformSizes(problem, workload));
+  DrawnTransform out;
+  out.tensors_ = workload.tensors;
+  out.actions_.resize(out.tensors_.size());
+  for (size_t i = 0; i < out.tensors_.size(); ++i) {
+    out.actions_[i].maps.resize(out.tensors_[i].dims.size());
+  }
+  for (int t = 0; t < problem.transforms_size(); ++t) {
+    const v1::Transform& transform = problem.transforms(t);
+    Random random(TransformSeed(seed, t));
+    if (transform.has_permutation()) {
+      bool element_wise = false;
+      std::vector<DimensionMap*> targets;
+      int64_t size = 0;
+      for (const auto* listed :
+           {&transform.permutation().inputs(), &transform.permutation().outputs()}) {
+        for (const auto& entry : *listed) {
+          const int tensor = FindTensor(out.tensors_, entry.tensor());  // checked above
+          const auto d = static_cast<size_t>(entry.dimension());
+          const TensorShape& shape = out.tensors_[static_cast<size_t>(tensor)];
+          size = shape.dims[d];
+          element_wise = element_wise || InnerBytes(shape, d) <= kShortElementBytes;
+          targets.push_back(&out.actions_[static_cast<size_t>(tensor)].maps[d]);
+        }
+      }
+      const DimensionMap map = DrawMap(size, element_wise, random());
+      for (DimensionMap* target : targets) *target = map;
+      continue;
+    }
+    const auto& scale = transform.power_of_two_scale();
+    const int reach = scale.exponent_max();
+    const int exponent =
+        static_cast<int>(random.Below(2 * static_cast<uint64_t>(reach) + 1)) - reach;
+    const bool negative = scale.signed_() && random.Chance(0.5);
+    for (const auto* listed : {&scale.inputs(), &scale.outputs()}) {
+      for (const auto& entry : *listed) {
+        const int tensor = FindTensor(out.tensors_, entry.tensor());
+        if (tensor < 0) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("transforms[", t, "] names no tensor: ", Quoted(entry.tensor())));
+        }
+        const double factor = std::scalbn(1.0, exponent * entry.power());
+        const bool flip = negative && entry.power() % 2 != 0;
+        out.actions_[static_cast<size_t>(tensor)].scale *= flip ? -factor : factor;
+      }
+    }
+  }
+  return out;
+}
+
+void DrawnTransform::ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
+                                  std::span<std::byte> to) const {
+  const TensorShape& tensor = tensors_[tensor_index];
+  TransformApplier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false)
+      .Run(from.data(), to.data());
+}
+
+void DrawnTransform::ApplyToReference(size_t tensor_index, std::span<const std::byte> from,
+                                      std::span<std::byte> to) const {
+  const TensorShape& tensor = tensors_[tensor_index];
+  const auto element_bytes = static_cast<size_t>(tensor.reference_element_bytes);
+  TransformApplier(tensor, actions_[tensor_index], element_bytes, element_bytes == 8)
+      .Run(from.data(), to.data());
+}
+
+bool DrawnTransform::is_identity() const {
+  return std::all_of(actions_.begin(), actions_.end(), [](const TensorAction& action) {
+    return action.scale == 1.0 &&
+           std::all_of(action.maps.begin(), action.maps.end(),
+                       [](const DimensionMap& map) { return map.identity(); });
+  });
+}
+
+}  // namespace assay

@@ -1,0 +1,160 @@
+#include "kernels/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+// Sorted. What neither a C++20 parameter nor an expression's name can be; also the fixed-width type
+// names, which a parameter would hide.
+constexpr std::string_view kReserved[] = {
+    "NULL",          "alignas",      "alignof",   "and",       "and_eq",    "asm",
+    "auto",          "bitand",       "bitor",     "bool",      "break",     "case",
+    "catch",         "ceil_div",     "char",      "char16_t",  "char32_t",  "char8_t",
+    "class",         "co_await",     "co_return", "co_yield",  "compl",     "concept",
+    "const",         "const_cast",   "consteval", "constexpr", "constinit", "continue",
+    "decltype",      "default",      "delete",    "do",        "double",    "dynamic_cast",
+    "else",          "enum",         "explicit",  "export",    "extern",    "false",
+    "float",         "for",          "friend",    "goto",      "if",        "inline",
+    "int",           "int32_t",      "int64_t",   "int8_t",    "linux",     "long",
+    "main",          "max",          "min",       "mutable",   "namespace", "new",
+    "noexcept",      "not",          "not_eq",    "nullptr",   "operator",  "or",
+    "or_eq",         "private",      "protected", "public",    "register",  "reinterpret_cast",
+    "requires",      "return",       "short",     "signed",    "sizeof",    "static",
+    "static_assert", "static_cast",  "std",       "struct",    "switch",    "template",
+    "this",          "thread_local", "throw",     "true",      "try",       "typedef",
+    "typeid",        "typename",     "uint16_t",  "uint8_t",   "union",     "unix",
+    "unsigned",      "using",        "virtual",   "void",      "volatile",  "wchar_t",
+    "while",         "xor",          "xor_eq",
+};
+static_assert(std::ranges::is_sorted(kReserved));
+
+bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
+bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+bool IsPlain(char c) {
+  return IsLower(c) || IsUpper(c) || IsDigit(c) || c == '_' || c == '.' || c == '-';
+}
+
+absl::Status BadName(std::string_view what, std::string_view name, std::string_view rule) {
+  return absl::InvalidArgumentError(absl::StrCat(Av(what), " ", Quoted(name), " ", Av(rule)));
+}
+
+// Bytes of the UTF-8 sequence at `text[at]`, or 0 when it is malformed.
+size_t SequenceLength(std::string_view text, size_t at) {
+  const auto byte = [&](size_t offset) -> uint32_t {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0;
+  };
+  const auto is_continuation = [&](size_t offset) { return (byte(offset) & 0xc0) == 0x80; };
+  const uint32_t lead = byte(0);
+  if (lead < 0x80) return 1;
+  size_t length = 0;
+  uint32_t code = 0;
+  uint32_t code_min = 0;
+  if ((lead & 0xe0) == 0xc0) {
+    length = 2, code = lead & 0x1f, code_min = 0x80;
+  } else if ((lead & 0xf0) == 0xe0) {
+    length = 3, code = lead & 0x0f, code_min = 0x800;
+  } else if ((lead & 0xf8) == 0xf0) {
+    length = 4, code = lead & 0x07, code_min = 0x10000;
+  } else {
+    return 0;
+  }
+  for (size_t i = 1; i < length; ++i) {
+    if (!is_continuation(i)) return 0;
+    code = (code << 6) | (byte(i) & 0x3f);
+  }
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return code < code_min || code > 0x10ffff || surrogate ? 0 : length;
+}
+
+}  // namespace
+
+std::string Quoted(std::string_view text) {
+  if (text.size() <= 64) return absl::StrCat("'", LogEscape(text), "'");
+  return absl::StrCat("'", LogEscape(text.substr(0, 64)), "...'");
+}
+
+absl::Status CheckIdentifier(std::string_view name, std::string_view what) {
+  if (name.empty()) return BadName(what, name, "is empty; give it a name");
+  if (name.size() > limits::kNameBytesMax) {
+    return BadName(what, name,
+                   absl::StrCat("has ", name.size(), " bytes; at most ", limits::kNameBytesMax,
+                                " are allowed"));
+  }
+  const bool characters =
+      (IsLower(name[0]) || IsUpper(name[0])) && std::all_of(name.begin(), name.end(), [](char c) {
+        return IsLower(c) || IsUpper(c) || IsDigit(c) || c == '_';
+      });
+  if (!characters || name.find("__") != std::string_view::npos) {
+    return BadName(what, name, "is not a C identifier of [A-Za-z][A-Za-z0-9_]* without '__'");
+  }
+  if (std::ranges::binary_search(kReserved, name)) {
+    return BadName(what, name, "is reserved by C++ or by expressions; choose another name");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProblemId(std::string_view id) {
+  const absl::Status status = CheckIdentifier(id, "problem name");
+  if (!status.ok()) return status;
+  if (std::any_of(id.begin(), id.end(), IsUpper)) {
+    return BadName("problem name", id, "must be of [a-z][a-z0-9_]*; write it in lower case");
+  }
+  return absl::OkStatus();
+}
+
+bool IsPlainName(std::string_view name) {
+  return !name.empty() && name.size() <= limits::kNameBytesMax &&
+         std::all_of(name.begin(), name.end(), IsPlain);
+}
+
+absl::Status CheckSourcePath(std::string_view path) {
+  if (path.empty()) return absl::InvalidArgumentError("a file has an empty path");
+  if (path.size() > limits::kPathBytesMax) {
+    return BadName("path", path, absl::StrCat("is longer than ", limits::kPathBytesMax, " bytes"));
+  }
+  size_t start = 0;
+  while (start <= path.size()) {
+    const size_t end = std::min(path.find('/', start), path.size());
+    const std::string_view part = path.substr(start, end - start);
+    if (part.empty() || part[0] == '.' || !std::all_of(part.begin(), part.end(), IsPlain)) {
+      return BadName("path", path,
+                     "must be relative, of [A-Za-z0-9_.-] and '/', and no part may be empty or "
+                     "begin with a dot");
+    }
+    start = end + 1;
+  }
+  return absl::OkStatus();
+}
+
+size_t FindBadUtf8(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = text[at] == '\0' ? 0 : SequenceLength(text, at);
+    if (length == 0) return at;
+    at += length;
+  }
+  return std::string_view::npos;
+}
+
+int LineOf(std::string_view text, size_t at) {
+  return 1 +
+         static_cast<int>(std::count(text.begin(), text.begin() + std::min(at, text.size()), '\n'));
+}
+
+std::string_view FileExtension(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  const std::string_view base = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  const size_t dot = base.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : base.substr(dot);
+}
+
+}  // namespace assay

@@ -1,0 +1,323 @@
+// Two passes over blocks: a fast one without branches for ordinary numbers, and an exact one,
+// element by element, for blocks that hold something wrong, infinite or NaN.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "assay/v1/problem.pb.h"
+#include "kernels/half.h"
+#include "kernels/tolerance/tolerance.h"
+
+namespace assay {
+namespace {
+
+constexpr size_t kBlock = 1024;
+constexpr size_t kLanes = 8;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// A sum of squares below this may have lost terms to underflow.
+constexpr double kSquaresMin = 1e-280;
+
+// Magnitude from which a finite number rounds to infinity in the type.
+double OverflowOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::kF32:
+      return 0x1.ffffffp127;
+    case DataType::kBF16:
+      return 0x1.ffp127;
+    case DataType::kF16:
+      return 65520.0;
+    default:
+      return kInfinity;
+  }
+}
+
+double SmallestNormalOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::kF64:
+      return std::numeric_limits<double>::min();
+    case DataType::kF32:
+    case DataType::kBF16:
+      return std::numeric_limits<float>::min();
+    case DataType::kF16:
+      return 0x1p-14;
+    default:
+      return 1.0;  // integers
+  }
+}
+
+template <typename T, typename Convert>
+void LoadAs(const std::byte* from, size_t count, double* out, Convert convert) {
+  for (size_t i = 0; i < count; ++i) {
+    T value;
+    std::memcpy(&value, from + i * sizeof(T), sizeof(T));
+    out[i] = convert(value);
+  }
+}
+
+// Elements [first, first + count) as doubles, which hold every type exactly.
+void Load(DataType dtype, const std::byte* bytes, size_t first, size_t count, double* out) {
+  const auto plain = [](auto value) { return static_cast<double>(value); };
+  const std::byte* from = bytes + first * DataTypeSize(dtype);
+  switch (dtype) {
+    case DataType::kF64:
+      std::memcpy(out, from, count * sizeof(double));
+      break;
+    case DataType::kF32:
+      LoadAs<float>(from, count, out, plain);
+      break;
+    case DataType::kF16:
+      LoadAs<uint16_t>(from, count, out, [](uint16_t v) { return double{F16ToFloat(v)}; });
+      break;
+    case DataType::kBF16:
+      LoadAs<uint16_t>(from, count, out, [](uint16_t v) { return double{BF16ToFloat(v)}; });
+      break;
+    case DataType::kI32:
+      LoadAs<int32_t>(from, count, out, plain);
+      break;
+    case DataType::kI8:
+      LoadAs<int8_t>(from, count, out, plain);
+      break;
+    case DataType::kU8:
+      LoadAs<uint8_t>(from, count, out, plain);
+      break;
+  }
+}
+
+double SumLanes(const std::array<double, kLanes>& lanes) {
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  return sum;
+}
+
+double MaxLanes(const std::array<double, kLanes>& lanes) {
+  return *std::max_element(lanes.begin(), lanes.end());
+}
+
+// The scale of one row, or of the output.
+struct Scale {
+  double scale = 0;
+  long double squares = 0;  // of the finite references that the type can hold
+  // All references are finite, inside the type's range, and large enough for double sums.
+  bool ordinary = true;
+};
+
+// Exact in range: long double squares neither overflow nor underflow where it is the extended type.
+Scale CarefulScale(const double* want, size_t count, double overflow) {
+  Scale out;
+  out.ordinary = false;
+  size_t counted = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (!(std::fabs(want[i]) < overflow)) continue;
+    out.squares += static_cast<long double>(want[i]) * want[i];
+    ++counted;
+  }
+  if (counted > 0) out.scale = static_cast<double>(std::sqrt(out.squares / counted));
+  return out;
+}
+
+Scale ScaleOf(const double* want, size_t count, DataType dtype) {
+  std::array<double, kLanes> squares{};
+  std::array<double, kLanes> largest{};
+  const size_t whole = count / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = want[i + lane];
+      const double magnitude = std::fabs(value);
+      squares[lane] += value * value;
+      largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
+    }
+  }
+  for (size_t i = whole; i < count; ++i) {
+    squares[0] += want[i] * want[i];
+    largest[0] = std::max(largest[0], std::fabs(want[i]));
+  }
+  Scale out;
+  const double sum = SumLanes(squares);  // NaN or infinity when something is
+  const double overflow = OverflowOf(dtype);
+  if (sum >= kSquaresMin && sum <= std::numeric_limits<double>::max() &&
+      MaxLanes(largest) < overflow) {
+    out.squares = sum;
+    out.scale = std::sqrt(sum / static_cast<double>(count));
+  } else {
+    out = CarefulScale(want, count, overflow);
+  }
+  out.scale = std::max(out.scale, SmallestNormalOf(dtype));
+  return out;
+}
+
+struct BlockResult {
+  double error_squares = 0;
+  double ratio_max = 0;
+  bool clean = true;  // nothing wrong, infinite or NaN
+};
+
+// got and want have `count` elements, a multiple of kLanes.
+BlockResult FastBlock(const double* got, const double* want, size_t count, double scale,
+                      double element_max) {
+  std::array<double, kLanes> squares{};
+  std::array<double, kLanes> ratio_max{};
+  std::array<double, kLanes> wrong{};
+  for (size_t i = 0; i < count; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double unit = std::fabs(want[i + lane]) + scale;
+      const double error = std::fabs(got[i + lane] - want[i + lane]);
+      const double ratio = error / unit;
+      squares[lane] += error * error;
+      ratio_max[lane] = ratio > ratio_max[lane] ? ratio : ratio_max[lane];
+      wrong[lane] += error > element_max * unit ? 1.0 : 0.0;
+    }
+  }
+  BlockResult out;
+  out.error_squares = SumLanes(squares);
+  out.ratio_max = MaxLanes(ratio_max);
+  out.clean = SumLanes(wrong) == 0 && out.error_squares <= std::numeric_limits<double>::max();
+  return out;
+}
+
+// Compares one output under SCALED.
+class ScaledComparison {
+ public:
+  ScaledComparison(const v1::TolerancePolicy& policy, const TensorShape& tensor,
+                   const std::byte* got, const double* want)
+      : tensor_(tensor),
+        got_(got),
+        want_(want),
+        relative_l2_max_(policy.relative_l2_max()),
+        element_max_(policy.element_max()),
+        overflow_(OverflowOf(tensor.dtype)) {}
+
+  OutputComparison Run(bool scale_per_row) {
+    const auto count = static_cast<size_t>(tensor_.elements);
+    const size_t row = scale_per_row ? static_cast<size_t>(tensor_.dims.back()) : count;
+    for (size_t start = 0; start < count; start += row) CompareRow(start, row);
+    if (special_mismatch_) {
+      out_.relative_l2 = kInfinity;
+    } else if (want_squares_ > 0) {
+      out_.relative_l2 = static_cast<double>(std::sqrt(error_squares_ / want_squares_));
+    } else {
+      out_.relative_l2 = error_squares_ > 0 ? kInfinity : 0.0;
+    }
+    out_.passed = out_.wrong_count == 0 && out_.relative_l2 <= relative_l2_max_;
+    return out_;
+  }
+
+ private:
+  void CompareRow(size_t start, size_t length) {
+    const Scale scale = ScaleOf(want_ + start, length, tensor_.dtype);
+    want_squares_ += scale.squares;
+    std::array<double, kBlock> got;
+    for (size_t at = start; at < start + length;) {
+      const size_t take = std::min(kBlock, start + length - at);
+      Load(tensor_.dtype, got_, at, take, got.data());
+      const size_t whole = scale.ordinary ? take / kLanes * kLanes : 0;
+      if (whole > 0) {
+        const BlockResult result =
+            FastBlock(got.data(), want_ + at, whole, scale.scale, element_max_);
+        if (result.clean) {
+          error_squares_ += result.error_squares;
+          out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);
+        } else {
+          CompareCarefully(got.data(), at, whole, scale.scale);
+        }
+      }
+      CompareCarefully(got.data() + whole, at + whole, take - whole, scale.scale);
+      at += take;
+    }
+  }
+
+  void CompareCarefully(const double* got, size_t first, size_t count, double scale) {
+    for (size_t i = 0; i < count; ++i) {
+      const double want = Rounded(want_[first + i]);
+      const double value = got[i];
+      double ratio = 0;
+      bool wrong = false;
+      if (std::isfinite(want) && std::isfinite(value)) {
+        const double unit = std::fabs(want) + scale;
+        const double error = std::fabs(value - want);
+        error_squares_ += static_cast<long double>(error) * error;
+        ratio = error / unit;
+        wrong = error > element_max_ * unit;
+      } else if (!(value == want || (std::isnan(value) && std::isnan(want)))) {
+        special_mismatch_ = true;
+        ratio = kInfinity;
+        wrong = true;
+      }
+      out_.element_error_max = std::max(out_.element_error_max, ratio);
+      if (wrong) Record(static_cast<int64_t>(first + i), value, want, ratio);
+    }
+  }
+
+  // The infinity that a reference beyond the type's range rounds to.
+  double Rounded(double want) const {
+    return std::fabs(want) >= overflow_ ? std::copysign(kInfinity, want) : want;
+  }
+
+  void Record(int64_t index, double got, double want, double error) {
+    if (out_.wrong_count++ > 0) return;
+    out_.first_wrong = index;
+    out_.first_wrong_got = got;
+    out_.first_wrong_want = want;
+    out_.first_wrong_error = error;
+  }
+
+  const TensorShape& tensor_;
+  const std::byte* const got_;
+  const double* const want_;
+  const double relative_l2_max_;
+  const double element_max_;
+  const double overflow_;
+  long double error_squares_ = 0;
+  long double want_squares_ = 0;
+  bool special_mismatch_ = false;
+  OutputComparison out_;
+};
+
+// |got - want|, infinite where that is not a number.
+double PlainError(double got, double want) {
+  const double error = std::fabs(got - want);
+  return std::isnan(error) ? kInfinity : error;
+}
+
+OutputComparison CompareBits(const TensorShape& tensor, std::span<const std::byte> got,
+                             std::span<const std::byte> want) {
+  OutputComparison out;
+  if (std::memcmp(got.data(), want.data(), got.size()) == 0) return out;
+  out.passed = false;
+  const size_t size = DataTypeSize(tensor.dtype);
+  long double error_squares = 0;
+  long double want_squares = 0;
+  for (size_t i = 0; i * size < got.size(); ++i) {
+    double want_value = 0;
+    double got_value = 0;
+    Load(tensor.dtype, want.data(), i, 1, &want_value);
+    if (std::isfinite(want_value))
+      want_squares += static_cast<long double>(want_value) * want_value;
+    if (std::memcmp(got.data() + i * size, want.data() + i * size, size) == 0) continue;
+    Load(tensor.dtype, got.data(), i, 1, &got_value);
+    const double error = PlainError(got_value, want_value);
+    error_squares += static_cast<long double>(error) * error;
+    out.element_error_max = std::max(out.element_error_max, error);
+    if (out.wrong_count++ > 0) continue;
+    out.first_wrong = static_cast<int64_t>(i);
+    out.first_wrong_got = got_value;
+    out.first_wrong_want = want_value;
+    out.first_wrong_error = error;
+  }
+  const long double ratio = want_squares > 0 ? error_squares / want_squares : kInfinity;
+  out.relative_l2 = error_squares > 0 ? static_cast<double>(std::sqrt(ratio)) : 0.0;
+  return out;
+}
+
+}  // namespace
+
+OutputComparison CompareOutput(const v1::TolerancePolicy& policy, const TensorShape& tensor,
+                               std::span<const std::byte> got, std::span<const std::byte> want) {
+  if (policy.kind() == v1::TolerancePolicy::BITWISE) return CompareBits(tensor, got, want);
+  return ScaledComparison(policy, tensor, got.data(), reinterpret_cast<const double*>(want.data()))
+      .Run(policy.scale_per_row());
+}
+
+}  // namespace assay
