@@ -19,7 +19,9 @@ class RunnerRequest;
 struct RunnerOptions {
   std::string runner_binary;
   std::string guest_binary;
-  int slot = 0;
+  int slot = 0;         // unique among live runners of the machine
+  int guest_core = -1;  // where the guests that it starts ahead are pinned; -1: nowhere
+  bool allow_unsandboxed = false;
 };
 
 // A runner that was started ahead, with its guests, and waits for its one request. Not thread-safe.

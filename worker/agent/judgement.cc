@@ -1,0 +1,354 @@
+#include "worker/agent/judgement.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/limits.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "kernels/candidate.h"
+#include "worker/agent/aggregate.h"
+#include "worker/agent/build_plan.h"
+#include "worker/agent/verdict.h"
+
+namespace assay {
+namespace {
+
+constexpr int kPairsDefault = 8;
+
+void SetUnsupported(std::string_view reason, std::string_view message, v1::Outcome* outcome) {
+  outcome->set_verdict(v1::UNSUPPORTED);
+  outcome->set_reason(std::string(reason));
+  outcome->set_message(std::string(message));
+}
+
+absl::StatusCode CodeByName(const std::string& name) {
+  for (int code = 1; code <= 16; ++code) {
+    if (absl::StatusCodeToString(static_cast<absl::StatusCode>(code)) == name) {
+      return static_cast<absl::StatusCode>(code);
+    }
+  }
+  return absl::StatusCode::kInternal;
+}
+
+void SetDuration(int64_t ns, google::protobuf::Duration* duration) {
+  duration->set_seconds(ns / 1'000'000'000);
+  duration->set_nanos(static_cast<int32_t>(ns % 1'000'000'000));
+}
+
+std::string FaultText(const internal::v1::GuestFault& fault) {
+  return absl::StrCat(fault.message(), " (workload ", fault.workload(), ")");
+}
+
+std::string BuildText(const BuildResult& result) {
+  v1::Outcome outcome;
+  SetBuildVerdict(result, &outcome);
+  return absl::StrCat(result.reason, ": ", outcome.message());
+}
+
+}  // namespace
+
+Judgement::Judgement(Pipeline* pipeline, const internal::v1::WorkSpec& work,
+                     const PipelineHooks& hooks, v1::Outcome* outcome)
+    : pipeline_(*pipeline),
+      options_(pipeline->options_),
+      work_(work),
+      hooks_(hooks),
+      outcome_(*outcome),
+      level_(work.evaluation().level() == v1::LEVEL_UNSPECIFIED ? v1::QUICK
+                                                                : work.evaluation().level()),
+      protocol_(ProtocolForLevel(level_)),
+      start_(options_.clock->Monotonic()) {
+  runner_problem_ = work.problem();
+  runner_problem_.clear_files();
+}
+
+absl::Status Judgement::Run() {
+  FillEnvironment();
+  ASSAY_ASSIGN_OR_RETURN(bool go_on, Prepare());
+  if (go_on) {
+    ASSAY_ASSIGN_OR_RETURN(go_on, BuildAll());
+  }
+  if (go_on) {
+    ASSAY_ASSIGN_OR_RETURN(go_on, RunCandidate());
+  }
+  if (go_on && level_ == v1::PAIRED) {
+    ASSAY_ASSIGN_OR_RETURN(go_on, RunPairs());
+  }
+  return Conclude();
+}
+
+absl::Status Judgement::CheckWanted() const {
+  if (hooks_.keep_going()) return absl::OkStatus();
+  return absl::CancelledError("the evaluation is no longer wanted");
+}
+
+absl::Duration Judgement::TimeLeft() const {
+  return absl::Seconds(limits::kEvaluationSeconds) - (options_.clock->Monotonic() - start_);
+}
+
+absl::StatusOr<bool> Judgement::Prepare() {
+  const v1::Candidate& candidate = work_.candidate();
+  if (candidate.spec().language() != v1::CPP) {
+    SetUnsupported("LANGUAGE_UNSUPPORTED",
+                   absl::StrCat("this worker builds CPP, not ",
+                                v1::Language_Name(candidate.spec().language())),
+                   &outcome_);
+    return false;
+  }
+  ValueMap requested(work_.evaluation().configuration().begin(),
+                     work_.evaluation().configuration().end());
+  absl::StatusOr<ValueMap> configuration = ResolveConfiguration(candidate.spec(), requested);
+  if (!configuration.ok()) {
+    SetUnsupported("CONFIGURATION_INVALID", Sv(configuration.status().message()), &outcome_);
+    return false;
+  }
+  configuration_ = *std::move(configuration);
+
+  std::vector<v1::WorkloadSelector> selectors(work_.evaluation().workloads().begin(),
+                                              work_.evaluation().workloads().end());
+  std::vector<v1::WorkloadSelector> along;
+  for (const v1::Workload& workload : work_.problem().workloads()) {
+    v1::WorkloadSelector selector;
+    selector.set_name(workload.name());
+    if (workload.verify_only()) {
+      along.push_back(selector);
+    } else if (work_.evaluation().workloads().empty()) {
+      selectors.push_back(selector);
+    }
+  }
+  const size_t selected_count = selectors.size();
+  selectors.insert(selectors.end(), along.begin(), along.end());
+  for (size_t i = 0; i < selectors.size(); ++i) {
+    absl::StatusOr<ResolvedWorkload> resolved = ResolveSelector(work_.problem(), selectors[i]);
+    if (!resolved.ok()) {
+      SetUnsupported("WORKLOAD_INVALID", Sv(resolved.status().message()), &outcome_);
+      return false;
+    }
+    const bool known = std::any_of(items_.begin(), items_.end(), [&](const Item& item) {
+      return item.workload.name == resolved->name;
+    });
+    if (known) continue;
+    Item item;
+    item.selected = i < selected_count;
+    item.measure = item.selected && !resolved->verify_only && level_ != v1::VERIFY;
+    item.workload = *std::move(resolved);
+    items_.push_back(std::move(item));
+  }
+  return true;
+}
+
+absl::StatusOr<BuildResult> Judgement::Build(const BuildRequest& request) {
+  ASSAY_RETURN_IF_ERROR(CheckWanted());
+  const absl::Duration start = options_.clock->Monotonic();
+  absl::StatusOr<BuildResult> result = options_.builder->Build(request);
+  build_time_ += options_.clock->Monotonic() - start;
+  return result;
+}
+
+absl::StatusOr<bool> Judgement::BuildAll() {
+  hooks_.set_stage("BUILD");
+  ASSAY_ASSIGN_OR_RETURN(candidate_,
+                         Build(CandidateBuild(work_.problem(), work_.candidate(), configuration_)));
+  FillBuildReport(candidate_, options_.builder->compiler(), outcome_.mutable_build());
+  if (!candidate_.ok) {
+    SetBuildVerdict(candidate_, &outcome_);
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(reference_, Build(ReferenceBuild(work_.problem())));
+  if (!reference_.ok) {
+    SetInvalidProblem("REFERENCE_BUILD_FAILED", BuildText(reference_), &outcome_);
+    return false;
+  }
+  if (level_ != v1::PAIRED) return true;
+  absl::StatusOr<ValueMap> configuration =
+      ResolveConfiguration(work_.baseline_candidate().spec(), {});
+  if (!configuration.ok()) {
+    SetInvalidProblem("BASELINE_FAILED", Sv(configuration.status().message()), &outcome_);
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(
+      paired_baseline_,
+      Build(CandidateBuild(work_.problem(), work_.baseline_candidate(), *configuration)));
+  if (!paired_baseline_.ok) {
+    SetInvalidProblem("BASELINE_FAILED",
+                      absl::StrCat("the baseline candidate: ", BuildText(paired_baseline_)),
+                      &outcome_);
+    return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
+    const std::string& artifact, const std::vector<Task>& tasks) {
+  ASSAY_RETURN_IF_ERROR(CheckWanted());
+  internal::v1::RunnerRequest request;
+  *request.mutable_problem() = runner_problem_;
+  request.set_candidate_artifact(artifact);
+  request.set_reference_artifact(reference_.artifact_path);
+  for (const Task& task : tasks) {
+    internal::v1::RunnerRequest::Work& work = *request.add_work();
+    work.mutable_workload()->set_name(task.item->workload.name);
+    for (const auto& [axis, value] : task.item->workload.axes) {
+      (*work.mutable_workload()->mutable_axes())[axis] = value;
+    }
+    work.set_battery(task.battery);
+    work.set_measure(task.measure);
+  }
+  // Drawn only now: no build saw it, and no two runners share inputs.
+  request.set_nonce(options_.nonce());
+  request.set_level(level_);
+  request.set_runner_core(options_.cores.runner_core);
+  request.set_guest_core(options_.cores.guest_core);
+  request.set_call_timeout_ms(limits::kCallSeconds * 1000);
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerClient> runner, options_.runners->Take());
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
+                         runner->Run(request, TimeLeft(), hooks_.keep_going));
+  verify_ns_ += report->verify_ns();
+  measure_ns_ += report->measure_ns();
+  if (report->has_error()) {
+    return ErrorWithReason(CodeByName(report->error().code()), report->error().reason(),
+                           absl::StrCat("runner: ", report->error().message()));
+  }
+  return report;
+}
+
+bool Judgement::TakeReport(std::unique_ptr<Report> report) {
+  const Report& taken = *report;
+  reports_.push_back(std::move(report));
+  outcome_.set_output_log(absl::StrCat(outcome_.output_log(), taken.output_log())
+                              .substr(0, limits::kGuestOutputBytesMax));
+  for (const internal::v1::RunnerWorkloadReport& work : taken.workloads()) {
+    for (Item& item : items_) {
+      if (item.workload.name != work.workload()) continue;
+      const int64_t checked = item.verification.checked_call_count();
+      if (!item.verified || !work.verification().passed()) {
+        item.verification = work.verification();
+      }
+      item.verification.set_checked_call_count(checked + work.verification().checked_call_count());
+      item.verified = true;
+      if (work.has_samples()) item.samples.push_back(work.samples());
+    }
+  }
+  if (taken.has_reference_fault()) {
+    SetInvalidProblem("REFERENCE_FAILED", FaultText(taken.reference_fault()), &outcome_);
+    return false;
+  }
+  if (taken.has_candidate_fault()) {
+    SetFaultVerdict(taken.candidate_fault(), &outcome_);
+    return false;
+  }
+  for (const internal::v1::RunnerWorkloadReport& work : taken.workloads()) {
+    if (work.verification().passed()) continue;
+    SetWrongVerdict(work, &outcome_);
+    return false;
+  }
+  return true;
+}
+
+bool Judgement::TakeBaselineReport(const Report& report, const std::string& name) {
+  std::string problem;
+  if (report.has_reference_fault()) problem = FaultText(report.reference_fault());
+  if (report.has_candidate_fault()) problem = FaultText(report.candidate_fault());
+  for (const internal::v1::RunnerWorkloadReport& work : report.workloads()) {
+    if (problem.empty() && !work.verification().passed()) {
+      problem =
+          absl::StrCat("wrong output in workload ", work.workload(), ": ", DescribeMismatch(work));
+    }
+  }
+  if (problem.empty()) return true;
+  SetInvalidProblem(report.has_reference_fault() ? "REFERENCE_FAILED" : "BASELINE_FAILED",
+                    absl::StrCat("baseline ", name, ": ", problem), &outcome_);
+  return false;
+}
+
+absl::StatusOr<bool> Judgement::RunCandidate() {
+  hooks_.set_stage("VERIFY");
+  // The small workloads that are only verified come first: they fail fast.
+  std::vector<Task> tasks;
+  for (const bool selected : {false, true}) {
+    for (const Item& item : items_) {
+      if (item.selected != selected) continue;
+      tasks.push_back({&item, selected, item.measure && level_ != v1::PAIRED});
+    }
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
+                         RunRunner(candidate_.artifact_path, tasks));
+  if (!TakeReport(std::move(report))) return false;
+  if (level_ == v1::PAIRED) {
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> baseline,
+                           RunRunner(paired_baseline_.artifact_path, tasks));
+    return TakeBaselineReport(*baseline, "candidate");
+  }
+  std::vector<Task> again;
+  for (const Item& item : items_) {
+    if (item.measure) again.push_back({&item, false, true});
+  }
+  if (again.empty()) return true;
+  hooks_.set_stage("MEASURE");
+  for (int runner = 1; runner < protocol_.runner_count; ++runner) {
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> more,
+                           RunRunner(candidate_.artifact_path, again));
+    if (!TakeReport(std::move(more))) return false;
+  }
+  return MeasureBaselines();
+}
+
+absl::StatusOr<bool> Judgement::RunPair(Item* item, bool candidate_first) {
+  double baseline_ns = 0;
+  double candidate_ns = 0;
+  for (const bool candidate : {candidate_first, !candidate_first}) {
+    const std::string& artifact =
+        candidate ? candidate_.artifact_path : paired_baseline_.artifact_path;
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
+                           RunRunner(artifact, {{item, false, true}}));
+    v1::Measurement measurement;
+    const bool measured = report->workloads_size() == 1 && report->workloads(0).has_samples();
+    if (measured) {
+      AggregateRunners({report->workloads(0).samples()}, protocol_.name, {}, &measurement);
+    }
+    (candidate ? candidate_ns : baseline_ns) = measurement.median_ns();
+    const bool go_on =
+        candidate ? TakeReport(std::move(report)) : TakeBaselineReport(*report, "candidate");
+    if (!go_on) return false;
+  }
+  v1::RunnerPair& pair = *outcome_.add_pairs();
+  pair.set_workload(item->workload.name);
+  pair.set_baseline_ns(baseline_ns);
+  pair.set_candidate_ns(candidate_ns);
+  pair.set_candidate_first(candidate_first);
+  return true;
+}
+
+absl::StatusOr<bool> Judgement::RunPairs() {
+  hooks_.set_stage("MEASURE");
+  const int pair_count =
+      work_.evaluation().pair_count() > 0 ? work_.evaluation().pair_count() : kPairsDefault;
+  Random order(options_.nonce());
+  for (Item& item : items_) {
+    if (!item.measure) continue;
+    bool candidate_first = false;
+    for (int pair = 0; pair < pair_count; ++pair) {
+      // Blocks of two pairs, ABBA or BAAB: a drift along the block hits both sides alike.
+      candidate_first = pair % 2 == 0 ? order.Chance(0.5) : !candidate_first;
+      ASSAY_ASSIGN_OR_RETURN(const bool go_on, RunPair(&item, candidate_first));
+      if (!go_on) return false;
+    }
+  }
+  return true;
+}
+
+void Judgement::FillTimeline(v1::Timeline* timeline) const {
+  const int64_t build_ns = absl::ToInt64Nanoseconds(build_time_);
+  const int64_t total_ns = absl::ToInt64Nanoseconds(options_.clock->Monotonic() - start_);
+  SetDuration(build_ns, timeline->mutable_build());
+  SetDuration(verify_ns_, timeline->mutable_verify());
+  SetDuration(measure_ns_, timeline->mutable_measure());
+  SetDuration(std::max<int64_t>(0, total_ns - build_ns - verify_ns_ - measure_ns_),
+              timeline->mutable_other());
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+#include "worker/agent/pipeline.h"
+
+#include <utility>
+
+#include "worker/agent/judgement.h"
+
+namespace assay {
+
+Pipeline::Pipeline(PipelineOptions options)
+    : options_(std::move(options)), detectors_(AllDetectors()) {}
+
+Pipeline::~Pipeline() = default;
+
+absl::Status Pipeline::Judge(const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
+                             v1::Outcome* outcome, v1::Timeline* timeline) {
+  Judgement judgement(this, work, hooks, outcome);
+  const absl::Status status = judgement.Run();
+  judgement.FillTimeline(timeline);
+  options_.runners->Refill();
+  return status;
+}
+
+}  // namespace assay

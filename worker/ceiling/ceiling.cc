@@ -1,0 +1,118 @@
+#include "worker/ceiling/ceiling.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "assay/v1/evaluation.pb.h"
+#include "assay/v1/fleet.pb.h"
+#include "assay/v1/problem.pb.h"
+
+namespace assay {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+struct Mix {
+  const char* kernel;
+  double written_share;
+};
+constexpr Mix kMixes[] = {{"read", 0.0}, {"triad", 1.0 / 3}, {"copy", 0.5}, {"write", 1.0}};
+constexpr double kSameShare = 0.03;
+
+std::string CoresText(int cores) { return absl::StrCat(cores, cores == 1 ? " core" : " cores"); }
+
+// The rate of one stream kernel for a footprint.
+Rate StreamRate(const v1::Calibration& calibration, const std::string& kernel,
+                double footprint_bytes, int cores) {
+  // The largest measured footprint that is not above the workload's; the smallest when all are.
+  int64_t from = -1;
+  int64_t smallest = -1;
+  for (const v1::CeilingPoint& point : calibration.points()) {
+    if (point.kernel() != kernel || point.cores() != cores) continue;
+    const int64_t footprint = point.footprint_bytes();
+    if (smallest < 0 || footprint < smallest) smallest = footprint;
+    if (static_cast<double>(footprint) <= footprint_bytes) from = std::max(from, footprint);
+  }
+  if (from < 0) from = smallest;
+  Rate best;
+  for (const v1::CeilingPoint& point : calibration.points()) {
+    if (point.kernel() != kernel || point.cores() != cores || point.footprint_bytes() < from) {
+      continue;
+    }
+    if (point.rate_per_second() <= best.per_second) continue;
+    best.per_second = point.rate_per_second();
+    best.basis = absl::StrFormat("%s %s %s %.1f GB/s", kernel, point.level(), CoresText(cores),
+                                 point.rate_per_second() / 1e9);
+  }
+  return best;
+}
+
+}  // namespace
+
+Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, double written_share,
+                int cores) {
+  Rate best;
+  for (size_t i = 0; i < std::size(kMixes); ++i) {
+    const double low = i == 0 ? 0 : kMixes[i - 1].written_share;
+    const double high = i + 1 == std::size(kMixes) ? 1 : kMixes[i + 1].written_share;
+    bool applies = written_share > low && written_share < high;
+    // A share that is one of the mixes leaves its neighbours out.
+    for (const Mix& mix : kMixes) {
+      if (std::abs(written_share - mix.written_share) <= kSameShare) {
+        applies = mix.kernel == kMixes[i].kernel;
+      }
+    }
+    if (!applies) continue;
+    Rate rate = StreamRate(calibration, kMixes[i].kernel, footprint_bytes, cores);
+    if (rate.per_second > best.per_second) best = std::move(rate);
+  }
+  return best;
+}
+
+Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores) {
+  const char* kernel = nullptr;
+  if (unit == v1::WorkModel::FLOP_F32) kernel = "fma_f32";
+  if (unit == v1::WorkModel::FLOP_F64) kernel = "fma_f64";
+  if (unit == v1::WorkModel::OP_INT8) kernel = "madd_int8";
+  Rate rate;
+  if (kernel == nullptr) return rate;
+  for (const v1::CeilingPoint& point : calibration.points()) {
+    if (point.kernel() != kernel || point.cores() != cores) continue;
+    rate.per_second = std::max(rate.per_second, point.rate_per_second());
+  }
+  rate.basis = absl::StrFormat("%s %s %.1f Gop/s", kernel, CoresText(cores), rate.per_second / 1e9);
+  return rate;
+}
+
+void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, double launch_ns,
+                    int cores, v1::Ceiling* ceiling) {
+  const double bytes = cost.bytes_read + cost.bytes_written;
+  const double share = bytes > 0 ? cost.bytes_written / bytes : 0;
+  const Rate memory = MemoryRate(calibration, cost.footprint_bytes, share, cores);
+  const Rate compute = ComputeRate(calibration, cost.unit, cores);
+  if (memory.per_second > 0) {
+    ceiling->set_memory_time_ns(bytes / memory.per_second * kNsPerSecond);
+  }
+  if (compute.per_second > 0) {
+    ceiling->set_compute_time_ns(cost.operations / compute.per_second * kNsPerSecond);
+  }
+  ceiling->set_launch_time_ns(launch_ns);
+  ceiling->set_arithmetic_intensity(bytes > 0 ? cost.operations / bytes : 0);
+  ceiling->set_calibration(calibration.name());
+  ceiling->set_time_ns(
+      std::max({ceiling->memory_time_ns(), ceiling->compute_time_ns(), ceiling->launch_time_ns()}));
+  if (ceiling->time_ns() == ceiling->launch_time_ns()) {
+    ceiling->set_bound(v1::Ceiling::LAUNCH);
+    ceiling->set_basis(absl::StrFormat("handshake of a timed call %.0f ns", launch_ns));
+  } else if (ceiling->time_ns() == ceiling->compute_time_ns()) {
+    ceiling->set_bound(v1::Ceiling::COMPUTE);
+    ceiling->set_basis(compute.basis);
+  } else {
+    ceiling->set_bound(v1::Ceiling::MEMORY);
+    ceiling->set_basis(memory.basis);
+  }
+}
+
+}  // namespace assay

@@ -1,0 +1,57 @@
+// Detectors look at evidence and report findings. Pure: the same evidence gives the same findings.
+#ifndef ASSAY_WORKER_DETECT_DETECTOR_H_
+#define ASSAY_WORKER_DETECT_DETECTOR_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay {
+
+namespace v1 {
+class Candidate;
+class WorkloadResult;
+}  // namespace v1
+namespace internal::v1 {
+class RunnerReport;
+}
+
+// What there is to look at. The pointers outlive the call.
+struct Evidence {
+  const v1::Candidate* candidate = nullptr;
+  std::vector<const internal::v1::RunnerReport*> reports;  // of the candidate's runners, in order
+  std::vector<const v1::WorkloadResult*> results;          // with measurement and ceiling
+};
+
+struct DetectorFinding {
+  int severity = 1;  // values of assay.v1.Finding.Severity
+  std::string evidence;
+  std::string workload;
+  std::string file;
+  int line = 0;
+  // For a PROOF: values of assay.v1.Verdict, and the reason.
+  int verdict = 0;
+  std::string reason;
+};
+
+// Immutable and thread-safe.
+class Detector {
+ public:
+  virtual ~Detector() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::vector<DetectorFinding> Inspect(const Evidence& evidence) const = 0;
+};
+
+std::unique_ptr<Detector> MakeStaleOutputDetector();
+std::unique_ptr<Detector> MakeLateWorkDetector();
+std::unique_ptr<Detector> MakeFasterThanCeilingDetector();
+std::unique_ptr<Detector> MakeBimodalTimesDetector();
+std::unique_ptr<Detector> MakeForbiddenSourceDetector();
+
+// The list: every detector. The first proof in this order decides the verdict.
+std::vector<std::unique_ptr<Detector>> AllDetectors();
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_DETECT_DETECTOR_H_

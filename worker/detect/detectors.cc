@@ -1,0 +1,15 @@
+#include "worker/detect/detector.h"
+
+namespace assay {
+
+std::vector<std::unique_ptr<Detector>> AllDetectors() {
+  std::vector<std::unique_ptr<Detector>> detectors;
+  detectors.push_back(MakeStaleOutputDetector());
+  detectors.push_back(MakeLateWorkDetector());
+  detectors.push_back(MakeFasterThanCeilingDetector());
+  detectors.push_back(MakeBimodalTimesDetector());
+  detectors.push_back(MakeForbiddenSourceDetector());
+  return detectors;
+}
+
+}  // namespace assay

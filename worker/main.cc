@@ -1,0 +1,208 @@
+// assay-worker: wiring only.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "assay/internal/v1/dispatch.pb.h"
+#include "assay/v1/fleet.pb.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "worker/agent/agent.h"
+#include "worker/agent/canary.h"
+#include "worker/agent/pipeline.h"
+#include "worker/agent/runner_pool.h"
+#include "worker/agent/transport.h"
+#include "worker/builder/builder.h"
+#include "worker/ceiling/calibrate.h"
+#include "worker/measure/machine.h"
+#include "worker/options.h"
+#include "worker/runner/runner_client.h"
+#include "worker/sandbox/sandbox.h"
+
+namespace assay {
+namespace {
+
+constexpr char kHarnessVersion[] = "assay-0.1.0";
+constexpr int kExitInfrastructure = 2;
+
+CalibrateOptions CalibrationOptions(const MachineFacts& machine, bool quick) {
+  CalibrateOptions options;
+  options.machine = machine;
+  if (quick) {
+    options.point_time = absl::Milliseconds(4);
+    options.all_cores = false;
+    options.footprint_bytes_max = int64_t{64} << 20;
+  }
+  return options;
+}
+
+// The stored calibration of this machine, or a fresh one.
+absl::StatusOr<std::shared_ptr<v1::Calibration>> GetCalibration(const WorkerOptions& options,
+                                                                const MachineFacts& machine) {
+  auto calibration = std::make_shared<v1::Calibration>();
+  const std::string path =
+      CalibrationPath(options.state_directory, machine, options.quick_calibration);
+  if (!options.calibrate && LoadCalibration(path, calibration.get()).ok()) return calibration;
+  Log(LogLevel::kInfo, "calibrating");
+  ASSAY_RETURN_IF_ERROR(
+      Calibrate(CalibrationOptions(machine, options.quick_calibration), calibration.get()));
+  ASSAY_RETURN_IF_ERROR(SaveCalibration(path, *calibration));
+  return calibration;
+}
+
+std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOptions& options,
+                                                              const MachineFacts& machine,
+                                                              const Builder& builder,
+                                                              const v1::Calibration& calibration) {
+  auto request = std::make_shared<internal::v1::RegisterWorkerRequest>();
+  request->set_worker(options.name);
+  // Timing needs the machine for itself.
+  request->set_lease_count_max(1);
+  v1::Worker& worker = *request->mutable_description();
+  worker.set_name(absl::StrCat("workers/", options.name));
+  worker.set_version(kHarnessVersion);
+  v1::Device& device = *worker.add_devices();
+  device.set_name(absl::StrCat("workers/", options.name, "/devices/cpu"));
+  device.set_device_class(DeviceClassName(machine));
+  device.set_kind("cpu");
+  device.set_model(machine.model_name);
+  device.set_core_count(static_cast<int32_t>(machine.cores.size()));
+  for (const std::string& caveat : machine.caveats) device.add_caveats(caveat);
+  *device.mutable_calibration() = calibration;
+  v1::Environment& environment = *worker.mutable_environment();
+  environment.set_harness_version(kHarnessVersion);
+  environment.set_compiler(builder.compiler());
+  environment.set_instruction_set(InstructionSet(machine));
+  environment.set_cpu_model(machine.model_name);
+  environment.set_kernel(machine.kernel);
+  const Walls walls = ProbeWalls();
+  for (const std::string& wall : walls.standing) environment.add_walls(wall);
+  for (const std::string& wall : walls.missing) environment.add_missing_walls(wall);
+  return request;
+}
+
+RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement& cores) {
+  RunnerPoolOptions pool;
+  const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  const bool allow_unsandboxed = options.allow_unsandboxed;
+  pool.start = [folder, cores, allow_unsandboxed](int slot) {
+    RunnerOptions runner;
+    runner.runner_binary = folder + "/assay-runner";
+    runner.guest_binary = folder + "/assay-guest";
+    runner.slot = slot;
+    runner.guest_core = cores.guest_core;
+    runner.allow_unsandboxed = allow_unsandboxed;
+    return RunnerClient::Start(runner);
+  };
+  return pool;
+}
+
+// Runs the canary through the pipeline; OK when it passes.
+absl::Status CheckSelf(Pipeline* pipeline) {
+  internal::v1::WorkSpec canary;
+  MakeCanary(&canary);
+  v1::Outcome outcome;
+  v1::Timeline timeline;
+  const PipelineHooks hooks{[](std::string_view) {}, [] { return true; }};
+  ASSAY_RETURN_IF_ERROR(pipeline->Judge(canary, hooks, &outcome, &timeline));
+  if (outcome.verdict() == v1::PASSED) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("the known-good candidate got ",
+                                          v1::Verdict_Name(outcome.verdict()), ", ",
+                                          outcome.reason(), ": ", outcome.message()));
+}
+
+absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
+  const MachineFacts machine = ReadMachineFacts("");
+  const CorePlacement cores = PlaceCores(machine);
+  ASSAY_RETURN_IF_ERROR(CreateDirectories(options.state_directory));
+  CppBuilderOptions builder_options;
+  builder_options.cache_directory = options.state_directory + "/artifacts";
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Builder> builder, MakeCppBuilder(builder_options));
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<v1::Calibration> calibration,
+                         GetCalibration(options, machine));
+
+  RunnerPool runners(PoolOptions(options, cores));
+  PipelineOptions pipeline_options;
+  pipeline_options.builder = builder.get();
+  pipeline_options.runners = &runners;
+  pipeline_options.clock = SystemClock();
+  pipeline_options.machine = machine;
+  pipeline_options.cores = cores;
+  pipeline_options.device_name = absl::StrCat("workers/", options.name, "/devices/cpu");
+  pipeline_options.harness_version = kHarnessVersion;
+  pipeline_options.nonce = SecureRandom64;
+  pipeline_options.calibration = calibration;
+  pipeline_options.recalibrate = [&options, &machine](v1::Calibration* known) {
+    v1::Calibration fresh;
+    CalibrateOptions again = CalibrationOptions(machine, options.quick_calibration);
+    again.all_cores = false;
+    ASSAY_RETURN_IF_ERROR(Calibrate(again, &fresh));
+    MergeCalibration(fresh, known);
+    return SaveCalibration(
+        CalibrationPath(options.state_directory, machine, options.quick_calibration), *known);
+  };
+  Pipeline pipeline(std::move(pipeline_options));
+  // Before any lease: proves compiler, sandbox and runner, and warms the caches of each.
+  ASSAY_RETURN_IF_ERROR(Annotate(CheckSelf(&pipeline), "this worker cannot judge"));
+
+  const std::unique_ptr<DispatchTransport> transport = MakeGrpcTransport(options.server);
+  AgentOptions agent_options;
+  agent_options.transport = transport.get();
+  agent_options.clock = SystemClock();
+  agent_options.description = Describe(options, machine, *builder, *calibration);
+  agent_options.judge = [&pipeline](const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
+                                    v1::Outcome* outcome, v1::Timeline* timeline) {
+    return pipeline.Judge(work, hooks, outcome, timeline);
+  };
+  agent_options.self_check = [&pipeline] { return CheckSelf(&pipeline); };
+  agent_options.on_registered = [&options] {
+    std::printf("registered %s\n", options.name.c_str());
+    std::fflush(stdout);
+  };
+  Agent agent(std::move(agent_options));
+  std::thread signal_thread([&agent, &signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    agent.Drain();
+  });
+  const absl::Status status = agent.Run();
+  // Wakes the signal thread when the loop ended by itself.
+  kill(getpid(), SIGTERM);
+  signal_thread.join();
+  return status;
+}
+
+}  // namespace
+}  // namespace assay
+
+int main(int argc, char** argv) {
+  // A runner that dies under a write is an error of that write.
+  signal(SIGPIPE, SIG_IGN);
+  // Blocked before any thread starts, so that only the signal thread takes them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  const absl::StatusOr<assay::WorkerOptions> options =
+      assay::ParseWorkerOptions(std::vector<std::string>(argv + 1, argv + argc));
+  if (!options.ok()) {
+    std::fprintf(stderr, "assay-worker: %s\n", std::string(options.status().message()).c_str());
+    return assay::kExitInfrastructure;
+  }
+  const absl::Status status = assay::RunWorker(*options, signals);
+  if (status.ok()) return 0;
+  assay::Log(assay::LogLevel::kError, "worker_stopped", {{"message", status.ToString()}});
+  return assay::kExitInfrastructure;
+}

@@ -1,0 +1,39 @@
+// The measurement protocols by name. README.md in this folder describes and justifies them.
+#ifndef ASSAY_WORKER_MEASURE_PROTOCOL_H_
+#define ASSAY_WORKER_MEASURE_PROTOCOL_H_
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "worker/measure/stopping/stopping_rule.h"
+
+namespace assay {
+
+struct MeasureProtocol {
+  std::string name;
+  int runner_count = 1;  // fresh runners that the worker starts
+
+  // Warm-up: at least `warmup_min`; then until the medians of the last three windows of
+  // `warmup_window` calls agree within `warmup_agreement`, or until `warmup_max`.
+  absl::Duration warmup_min;
+  absl::Duration warmup_max;
+  int warmup_window = 5;
+  double warmup_agreement = 0.02;
+
+  StoppingParameters warm;
+  StoppingParameters cold;
+};
+
+// "cpu-quick-v1".
+MeasureProtocol QuickProtocol();
+// "cpu-v1".
+MeasureProtocol RankedProtocol();
+// "cpu-pair-v1": one runner of a pair.
+MeasureProtocol PairProtocol();
+
+// By assay.v1.Level.
+MeasureProtocol ProtocolForLevel(int level);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_MEASURE_PROTOCOL_H_

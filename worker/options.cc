@@ -1,0 +1,105 @@
+#include "worker/options.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/limits.h"
+
+namespace assay {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--calibrate] "
+    "[--calibration quick|full] [--allow-unsandboxed]";
+
+absl::Status UsageError(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(what, "\n", kUsage));
+}
+
+bool IsWorkerName(const std::string& name) {
+  if (name.empty() || name.size() > limits::kNameBytesMax) return false;
+  for (const char c : name) {
+    if (!absl::ascii_islower(static_cast<unsigned char>(c)) &&
+        !absl::ascii_isdigit(static_cast<unsigned char>(c)) && c != '-') {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string DefaultName() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  std::string name;
+  for (const char* c = host; *c != '\0'; ++c) {
+    const unsigned char byte = static_cast<unsigned char>(*c);
+    name += absl::ascii_isalnum(byte) ? absl::ascii_tolower(byte) : '-';
+  }
+  if (name.size() > limits::kNameBytesMax) name.resize(limits::kNameBytesMax);
+  return name.empty() ? "worker" : name;
+}
+
+std::string DefaultStateDirectory(const std::string& name) {
+  const char* folder = std::getenv("TMPDIR");
+  return absl::StrCat(folder != nullptr ? folder : "/tmp", "/assay-worker-", getuid(), "-", name);
+}
+
+absl::Status SetValue(const std::string& flag, const std::string& value, WorkerOptions* options) {
+  if (flag == "--server") {
+    options->server = value;
+  } else if (flag == "--name") {
+    if (!IsWorkerName(value)) {
+      return UsageError(absl::StrCat("--name takes 1 to ", limits::kNameBytesMax,
+                                     " of [a-z0-9-], not '", value, "'"));
+    }
+    options->name = value;
+  } else if (flag == "--state-dir") {
+    options->state_directory = value;
+  } else if (flag == "--calibration") {
+    if (value != "quick" && value != "full") {
+      return UsageError(absl::StrCat("--calibration takes quick or full, not '", value, "'"));
+    }
+    options->quick_calibration = value == "quick";
+  } else {
+    return UsageError(absl::StrCat("unknown flag ", flag));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>& arguments) {
+  WorkerOptions options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string flag = arguments[i];
+    if (flag == "--calibrate" || flag == "--allow-unsandboxed") {
+      (flag == "--calibrate" ? options.calibrate : options.allow_unsandboxed) = true;
+      continue;
+    }
+    std::string value;
+    const size_t equals = flag.find('=');
+    if (equals != std::string::npos) {
+      value = flag.substr(equals + 1);
+      flag.resize(equals);
+    } else if (i + 1 < arguments.size() && !absl::StartsWith(arguments[i + 1], "--")) {
+      value = arguments[++i];
+    } else {
+      return UsageError(absl::StrCat(flag, " needs a value or is unknown"));
+    }
+    const absl::Status status = SetValue(flag, value, &options);
+    if (!status.ok()) return status;
+  }
+  if (options.server.empty()) return UsageError("--server is missing");
+  if (options.name.empty()) options.name = DefaultName();
+  if (options.state_directory.empty()) {
+    options.state_directory = DefaultStateDirectory(options.name);
+  }
+  return options;
+}
+
+}  // namespace assay

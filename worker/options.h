@@ -1,0 +1,26 @@
+// The command line of assay-worker.
+#ifndef ASSAY_WORKER_OPTIONS_H_
+#define ASSAY_WORKER_OPTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace assay {
+
+struct WorkerOptions {
+  std::string server;              // --server HOST:PORT; required
+  std::string name;                // --name; [a-z0-9-]; by default from the host's name
+  std::string state_directory;     // --state-dir; by default below the temporary folder
+  bool calibrate = false;          // --calibrate: measure the ceilings even when they are known
+  bool quick_calibration = false;  // --calibration quick|full
+  bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development
+};
+
+// INVALID_ARGUMENT says what is wrong and how it is written. Both "--name x" and "--name=x".
+absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>& arguments);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_OPTIONS_H_

@@ -1,0 +1,23 @@
+// The trusted child's work: one request in, one report out. No processes and no pipes in here, so
+// that tests run it with fake guests.
+#ifndef ASSAY_WORKER_RUNNER_RUNNER_H_
+#define ASSAY_WORKER_RUNNER_RUNNER_H_
+
+#include "base/clock.h"
+#include "worker/runner/guest_source.h"
+
+namespace assay {
+
+namespace internal::v1 {
+class RunnerReport;
+class RunnerRequest;
+}  // namespace internal::v1
+
+// Verifies and measures every work of `request` in order and stops at the first that is wrong or
+// ends a guest. A failure of the runner itself goes into report->error. Blocks.
+void ExecuteRunnerRequest(const internal::v1::RunnerRequest& request, GuestSource* guests,
+                          Clock* clock, internal::v1::RunnerReport* report);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_RUNNER_RUNNER_H_

@@ -1,0 +1,199 @@
+#include "worker/runner/runner_client.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "assay/internal/v1/runner.pb.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/status.h"
+#include "worker/runner/framing.h"
+
+namespace assay {
+namespace {
+
+constexpr int kReportFd = 3;
+constexpr absl::Duration kAskEvery = absl::Milliseconds(100);
+constexpr size_t kReadBytes = 1 << 16;
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+absl::StatusOr<Pipe> MakePipe() {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe2 for a runner");
+  return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+// Owns the spawn structures of one call.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+  posix_spawnattr_t* attributes() { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+// Empty environment, own process group, signals as new; standard input is the request, standard
+// output goes nowhere, standard error is ours, descriptor 3 takes the report, all others are
+// closed.
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, int request_fd,
+                            int report_fd) {
+  SpawnPlan plan;
+  // The report goes to its place first: its target could be the request's descriptor.
+  const UniqueFd request(fcntl(request_fd, F_DUPFD_CLOEXEC, kReportFd + 1));
+  const UniqueFd report(fcntl(report_fd, F_DUPFD_CLOEXEC, kReportFd + 1));
+  if (!request.valid() || !report.valid()) return ErrnoError(errno, "dup for a runner");
+  posix_spawn_file_actions_adddup2(plan.actions(), request.get(), STDIN_FILENO);
+  posix_spawn_file_actions_addopen(plan.actions(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(plan.actions(), report.get(), kReportFd);
+  posix_spawn_file_actions_addclosefrom_np(plan.actions(), kReportFd + 1);
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setflags(plan.attributes(),
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(plan.attributes(), 0);
+  posix_spawnattr_setsigmask(plan.attributes(), &none);
+  posix_spawnattr_setsigdefault(plan.attributes(), &all);
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  char* environment[] = {nullptr};
+  pid_t pid = -1;
+  const int error =
+      posix_spawn(&pid, argv[0], plan.actions(), plan.attributes(), argv.data(), environment);
+  if (error != 0) return ErrnoError(error, absl::StrCat("starting ", arguments[0]));
+  return pid;
+}
+
+class ProcessRunnerClient : public RunnerClient {
+ public:
+  ProcessRunnerClient(pid_t pid, UniqueFd request, UniqueFd report)
+      : pid_(pid), request_(std::move(request)), report_(std::move(report)) {}
+
+  ~ProcessRunnerClient() override {
+    if (pid_ <= 0) return;
+    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    Reap();
+  }
+
+  absl::StatusOr<std::unique_ptr<internal::v1::RunnerReport>> Run(
+      const internal::v1::RunnerRequest& request, absl::Duration timeout,
+      const std::function<bool()>& keep_going) override {
+    if (used_) return absl::FailedPreconditionError("a runner takes one request");
+    used_ = true;
+    absl::StatusOr<std::string> bytes = Exchange(request, timeout, keep_going);
+    // Standard input stays open until here: the runner ends itself when it closes.
+    if (!bytes.ok()) {
+      kill(-pid_, SIGKILL);
+      kill(pid_, SIGKILL);
+    }
+    const int wait_status = Reap();
+    if (!bytes.ok()) return Annotate(bytes.status(), DescribeEnd(wait_status));
+    auto report = std::make_unique<internal::v1::RunnerReport>();
+    if (!report->ParseFromString(*bytes)) {
+      return absl::DataLossError("the runner's report does not parse");
+    }
+    return report;
+  }
+
+ private:
+  absl::StatusOr<std::string> Exchange(const internal::v1::RunnerRequest& request,
+                                       absl::Duration timeout,
+                                       const std::function<bool()>& keep_going) {
+    ASSAY_RETURN_IF_ERROR(WriteAll(request_.get(), Frame(request.SerializeAsString())));
+    const absl::Duration deadline = SystemClock()->Monotonic() + timeout;
+    std::string got;
+    std::vector<char> chunk(kReadBytes);
+    while (true) {
+      const absl::Duration left = deadline - SystemClock()->Monotonic();
+      if (left <= absl::ZeroDuration()) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("no report within ", absl::FormatDuration(timeout)));
+      }
+      if (!keep_going()) return absl::CancelledError("the evaluation is no longer wanted");
+      pollfd wait{report_.get(), POLLIN, 0};
+      const int wait_ms = static_cast<int>(absl::ToInt64Milliseconds(std::min(left, kAskEvery)));
+      if (poll(&wait, 1, std::max(1, wait_ms)) <= 0) continue;
+      const ssize_t n = read(report_.get(), chunk.data(), chunk.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoError(errno, "read of a runner's report");
+      if (n == 0) return absl::UnavailableError("the runner ended without a report");
+      got.append(chunk.data(), static_cast<size_t>(n));
+      if (got.size() < kFrameHeaderBytes) continue;
+      const size_t length = FrameLength(got);
+      if (length > limits::kReportBytesMax) {
+        return absl::ResourceExhaustedError(absl::StrCat("a report of ", length, " bytes"));
+      }
+      if (got.size() >= kFrameHeaderBytes + length) return got.substr(kFrameHeaderBytes, length);
+    }
+  }
+
+  int Reap() {
+    int status = 0;
+    while (pid_ > 0 && waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return status;
+  }
+
+  static std::string DescribeEnd(int wait_status) {
+    if (WIFSIGNALED(wait_status)) {
+      return absl::StrCat("runner (ended by signal ", WTERMSIG(wait_status), ")");
+    }
+    return absl::StrCat("runner (exit code ", WEXITSTATUS(wait_status), ")");
+  }
+
+  pid_t pid_;
+  UniqueFd request_;
+  UniqueFd report_;
+  bool used_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerClient::Start(const RunnerOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(Pipe request, MakePipe());
+  ASSAY_ASSIGN_OR_RETURN(Pipe report, MakePipe());
+  const std::vector<std::string> arguments = {options.runner_binary,
+                                              "--guest",
+                                              options.guest_binary,
+                                              "--slot",
+                                              absl::StrCat(options.slot),
+                                              "--guest-core",
+                                              absl::StrCat(options.guest_core),
+                                              "--allow-unsandboxed",
+                                              options.allow_unsandboxed ? "1" : "0"};
+  ASSAY_ASSIGN_OR_RETURN(const pid_t pid, Spawn(arguments, request.read.get(), report.write.get()));
+  return std::make_unique<ProcessRunnerClient>(pid, std::move(request.write),
+                                               std::move(report.read));
+}
+
+}  // namespace assay

@@ -1,0 +1,130 @@
+// assay-runner: starts guests ahead, takes one request from standard input, writes one report to
+// descriptor 3 and ends. Nothing is ever written to standard output.
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "assay/internal/v1/runner.pb.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "worker/guest/guest_session.h"
+#include "worker/runner/framing.h"
+#include "worker/runner/guest_pool.h"
+#include "worker/runner/runner.h"
+
+namespace {
+
+constexpr int kReportFd = 3;
+constexpr int kGuestsAhead = 2;
+constexpr int kExitUsage = 2;
+// Guests of one runner that may be alive at once, and so slots between two runners.
+constexpr int kGuestSlotsPerRunner = 16;
+
+std::map<std::string, std::string> ParseFlags(int argc, char** argv) {
+  std::map<std::string, std::string> flags;
+  for (int i = 1; i + 1 < argc; i += 2) flags[argv[i]] = argv[i + 1];
+  return flags;
+}
+
+int IntFlag(const std::map<std::string, std::string>& flags, const std::string& name,
+            int fallback) {
+  const auto it = flags.find(name);
+  int value = fallback;
+  if (it != flags.end() && !absl::SimpleAtoi(it->second, &value)) return fallback;
+  return value;
+}
+
+std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base) {
+  assay::GuestPoolOptions options;
+  options.start = [base](int index) {
+    assay::GuestOptions guest = base;
+    guest.slot = base.slot + index % kGuestSlotsPerRunner;
+    return assay::GuestSession::Start(guest);
+  };
+  auto pool = std::make_unique<assay::GuestPool>(std::move(options));
+  pool->Prepare(kGuestsAhead);
+  return pool;
+}
+
+void Pin(int core) {
+  if (core < 0) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  if (sched_setaffinity(0, sizeof cores, &cores) != 0) {
+    assay::Log(assay::LogLevel::kWarning, "runner_not_pinned", {{"core", absl::StrCat(core)}});
+  }
+}
+
+// Ends the process when the worker's end of standard input closes: the worker is gone, and nobody
+// waits for the report. Sleeps in poll, so that it costs a measurement nothing.
+void DieWithWorker() {
+  pollfd input{STDIN_FILENO, 0, 0};
+  while (true) {
+    if (poll(&input, 1, -1) > 0 && (input.revents & (POLLHUP | POLLERR)) != 0) _exit(1);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A guest that leaks descriptors or kills pipes must not end the runner by a signal.
+  signal(SIGPIPE, SIG_IGN);
+  const std::map<std::string, std::string> flags = ParseFlags(argc, argv);
+  if (flags.count("--guest") == 0) {
+    assay::Log(assay::LogLevel::kError, "runner_usage",
+               {{"message", "--guest PATH is missing; the worker starts this program"}});
+    return kExitUsage;
+  }
+  assay::GuestOptions guest;
+  guest.guest_binary = flags.at("--guest");
+  guest.slot = IntFlag(flags, "--slot", 0) * kGuestSlotsPerRunner;
+  guest.core = IntFlag(flags, "--guest-core", -1);
+  guest.memory_bytes_max = assay::limits::kGuestMemoryBytes;
+  guest.allow_unsandboxed = IntFlag(flags, "--allow-unsandboxed", 0) != 0;
+  std::unique_ptr<assay::GuestPool> pool = MakePool(guest);
+
+  absl::StatusOr<std::string> bytes =
+      assay::ReadFrame(STDIN_FILENO, assay::limits::kReportBytesMax);
+  if (absl::IsOutOfRange(bytes.status())) return 0;  // started ahead and never used
+  assay::internal::v1::RunnerReport report;
+  assay::internal::v1::RunnerRequest request;
+  if (!bytes.ok() || !request.ParseFromString(*bytes)) {
+    report.mutable_error()->set_code("INTERNAL");
+    report.mutable_error()->set_reason("RUNNER_REQUEST_MALFORMED");
+    report.mutable_error()->set_message(bytes.ok() ? "the request does not parse"
+                                                   : std::string(bytes.status().message()));
+  } else {
+    std::thread watch(DieWithWorker);
+    watch.detach();
+    const int64_t memory_bytes =
+        request.guest_memory_bytes() > 0 ? request.guest_memory_bytes() : guest.memory_bytes_max;
+    if (request.guest_core() != guest.core || memory_bytes != guest.memory_bytes_max) {
+      pool.reset();  // the old guests give their slots back first
+      guest.core = request.guest_core();
+      guest.memory_bytes_max = memory_bytes;
+      pool = MakePool(guest);
+    }
+    Pin(request.runner_core());
+    assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), &report);
+  }
+  const absl::Status written = assay::WriteAll(kReportFd, assay::Frame(report.SerializeAsString()));
+  if (!written.ok()) {
+    assay::Log(assay::LogLevel::kError, "report_not_written",
+               {{"message", std::string(written.message())}});
+  }
+  // Guests that were started ahead die with this process; unwinding them would only cost time.
+  _exit(written.ok() ? 0 : 1);
+}

@@ -1,0 +1,331 @@
+#include "worker/verify/loaded_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "assay/v1/evaluation.pb.h"
+#include "assay/v1/problem.pb.h"
+#include "base/digest.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+constexpr int kReferenceTimeoutFactor = 3;           // references are plain and slow by design
+constexpr size_t kRememberedMax = 4096;              // outputs remembered by hash
+constexpr size_t kHashedWordsMax = size_t{1} << 16;  // 8-byte words of one output in its hash
+
+const v1::Tensor& ProblemTensor(const v1::Problem& problem, const std::string& name) {
+  for (const v1::Tensor& tensor : problem.tensors()) {
+    if (tensor.name() == name) return tensor;
+  }
+  return v1::Tensor::default_instance();
+}
+
+// The output as the reference writes it.
+TensorShape ReferenceShape(const TensorShape& tensor, const v1::TolerancePolicy& policy) {
+  TensorShape shape = tensor;
+  if (policy.kind() == v1::TolerancePolicy::SCALED) shape.dtype = DataType::kF64;
+  shape.bytes = tensor.elements * tensor.reference_element_bytes;
+  return shape;
+}
+
+// Index of the first NaN or infinity, or -1.
+template <typename T>
+int64_t FirstNotFinite(std::span<const std::byte> bytes) {
+  const T* values = reinterpret_cast<const T*>(bytes.data());
+  const int64_t count = static_cast<int64_t>(bytes.size() / sizeof(T));
+  for (int64_t i = 0; i < count; ++i) {
+    if (!std::isfinite(values[i])) return i;
+  }
+  return -1;
+}
+
+int64_t FirstNotFinite16(std::span<const std::byte> bytes, uint16_t exponent) {
+  const uint16_t* values = reinterpret_cast<const uint16_t*>(bytes.data());
+  const int64_t count = static_cast<int64_t>(bytes.size() / sizeof(uint16_t));
+  for (int64_t i = 0; i < count; ++i) {
+    if ((values[i] & exponent) == exponent) return i;
+  }
+  return -1;
+}
+
+int64_t FirstNotFinite(DataType dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case DataType::kF32:
+      return FirstNotFinite<float>(bytes);
+    case DataType::kF64:
+      return FirstNotFinite<double>(bytes);
+    case DataType::kF16:
+      return FirstNotFinite16(bytes, 0x7c00);
+    case DataType::kBF16:
+      return FirstNotFinite16(bytes, 0x7f80);
+    default:
+      return -1;
+  }
+}
+
+std::string ElementName(const TensorShape& tensor, int64_t flat) {
+  return absl::StrCat(tensor.name, "[", absl::StrJoin(UnflattenIndex(tensor, flat), ","), "]");
+}
+
+}  // namespace
+
+uint64_t DeriveSeed(uint64_t nonce, std::string_view purpose, uint64_t index) {
+  uint64_t state = nonce;
+  for (const char c : purpose) state = MixBits(state + kGoldenGamma + static_cast<uint8_t>(c));
+  return MixBits(state + (index + 1) * kGoldenGamma);
+}
+
+LoadedWork::LoadedWork(LoadedWorkOptions options) : options_(std::move(options)) {
+  for (const TensorShape& tensor : options_.workload.tensors) {
+    if (!tensor.is_output) ++input_count_;
+  }
+  want_.resize(options_.workload.tensors.size() - input_count_);
+}
+
+std::vector<GuestBuffer> LoadedWork::Buffers(bool reference) const {
+  std::vector<GuestBuffer> buffers;
+  for (const TensorShape& tensor : options_.workload.tensors) {
+    const int64_t bytes = reference && tensor.is_output
+                              ? tensor.elements * tensor.reference_element_bytes
+                              : tensor.bytes;
+    buffers.push_back({tensor.name, static_cast<size_t>(bytes), tensor.is_output});
+  }
+  return buffers;
+}
+
+Step LoadedWork::FailReference(std::string message) {
+  const std::optional<GuestEnd>& ended = options_.reference->ended();
+  if (ended.has_value()) reference_fault_ = *ended;
+  reference_fault_.message = std::move(message);
+  return Step::kReferenceFault;
+}
+
+absl::StatusOr<Step> LoadedWork::Load(int candidate_fd, int reference_fd) {
+  const std::vector<int64_t>& axes = options_.workload.axis_values;
+  absl::Status status = options_.reference->Load(reference_fd, Buffers(true), axes);
+  if (options_.reference->ended().has_value()) {
+    return FailReference(
+        absl::StrCat("the reference cannot be loaded: ", options_.reference->ended()->message));
+  }
+  if (!status.ok()) return Annotate(status, "loading the reference");
+  status = options_.candidate->Load(candidate_fd, Buffers(false), axes);
+  if (options_.candidate->ended().has_value()) return Step::kCandidateEnded;
+  if (!status.ok()) return Annotate(status, "loading the candidate");
+  return Step::kDone;
+}
+
+absl::StatusOr<Step> LoadedWork::DrawBase(const InputCaseSpec& input_case, uint64_t seed) {
+  GuestSession& reference = *options_.reference;
+  base_case_ = input_case.name;
+  for (size_t i = 0; i < input_count_; ++i) {
+    ASSAY_RETURN_IF_ERROR(
+        GenerateInput(problem(), workload(), i, input_case, seed, reference.Buffer(i)));
+  }
+  for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
+    const TensorShape& tensor = workload().tensors[i];
+    PoisonOutput(ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance()),
+                 reference.Buffer(i));
+  }
+  const absl::Duration start = clock().Monotonic();
+  const std::optional<CallTiming> timing =
+      reference.Call(GuestCache::kLeave, kReferenceTimeoutFactor * options_.call_timeout);
+  reference_time_ = clock().Monotonic() - start;
+  if (!timing.has_value()) {
+    const std::optional<GuestEnd>& ended = reference.ended();
+    return FailReference(absl::StrCat("the reference failed on input case ", input_case.name, ": ",
+                                      ended.has_value() ? ended->message : "it did not answer"));
+  }
+  const Step step = CheckReferenceOutputs();
+  if (step != Step::kDone) {
+    reference_fault_.message =
+        absl::StrCat(reference_fault_.message, " (input case ", input_case.name, ")");
+  }
+  return step;
+}
+
+bool LoadedWork::InputsFinite() {
+  for (size_t i = 0; i < input_count_; ++i) {
+    if (FirstNotFinite(workload().tensors[i].dtype, options_.reference->Buffer(i)) >= 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Step LoadedWork::CheckReferenceOutputs() {
+  for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
+    const TensorShape& tensor = workload().tensors[i];
+    const TensorShape shape =
+        ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance());
+    const std::span<const std::byte> bytes = options_.reference->Buffer(i);
+    const int64_t bad = FirstNotFinite(shape.dtype, bytes);
+    if (bad < 0) continue;
+    if (CountPoisoned(shape, bytes) > 0) {
+      return FailReference(absl::StrCat("the reference left elements of ", tensor.name,
+                                        " unwritten, ", ElementName(tensor, bad), " or later"));
+    }
+    if (InputsFinite()) {
+      return FailReference(absl::StrCat("the reference wrote a value that is not finite to ",
+                                        ElementName(tensor, bad), " for finite inputs"));
+    }
+  }
+  return Step::kDone;
+}
+
+void LoadedWork::ExpectTransformed(const DrawnTransform& transform) {
+  if (transformed_.empty()) transformed_.resize(want_.size());
+  for (size_t output = 0; output < want_.size(); ++output) {
+    const size_t tensor = input_count_ + output;
+    const std::span<const std::byte> from = options_.reference->Buffer(tensor);
+    transformed_[output].resize(from.size());
+    transform.ApplyToReference(tensor, from, transformed_[output]);
+    want_[output] = transformed_[output];
+  }
+}
+
+void LoadedWork::Present(const DrawnTransform* transform) {
+  const bool plain = transform == nullptr || transform->is_identity();
+  for (size_t i = 0; i < input_count_; ++i) {
+    const std::span<const std::byte> from = options_.reference->Buffer(i);
+    const std::span<std::byte> to = options_.candidate->Buffer(i);
+    if (plain) {
+      std::memcpy(to.data(), from.data(), from.size());
+    } else {
+      transform->ApplyToInput(i, from, to);
+    }
+  }
+  if (!plain) {
+    ExpectTransformed(*transform);
+    return;
+  }
+  for (size_t output = 0; output < want_.size(); ++output) {
+    want_[output] = options_.reference->Buffer(input_count_ + output);
+  }
+}
+
+Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
+  const std::optional<CallTiming> got = options_.candidate->Call(cache, options_.call_timeout);
+  if (!got.has_value() || options_.candidate->ended().has_value()) return Step::kCandidateEnded;
+  if (timing != nullptr) *timing = *got;
+  return Step::kDone;
+}
+
+Step LoadedWork::Call(GuestCache cache, CallTiming* timing) {
+  for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
+    PoisonOutput(workload().tensors[i], options_.candidate->Buffer(i));
+  }
+  return CallUnchecked(cache, timing);
+}
+
+void LoadedWork::RecordMismatch(size_t tensor_index, const OutputComparison& comparison,
+                                v1::Verification* record) const {
+  if (record->has_first_mismatch()) return;
+  const TensorShape& tensor = workload().tensors[tensor_index];
+  v1::Mismatch& mismatch = *record->mutable_first_mismatch();
+  mismatch.set_tensor(tensor.name);
+  if (comparison.first_wrong < 0) return;
+  for (const int64_t index : UnflattenIndex(tensor, comparison.first_wrong)) {
+    mismatch.add_index(index);
+  }
+  mismatch.set_got(comparison.first_wrong_got);
+  mismatch.set_want(comparison.first_wrong_want);
+  mismatch.set_error(comparison.first_wrong_error);
+}
+
+OutputVerdict LoadedWork::Compare(v1::Verification* record) {
+  OutputVerdict verdict;
+  record->set_checked_call_count(record->checked_call_count() + 1);
+  for (size_t output = 0; output < want_.size(); ++output) {
+    const size_t index = input_count_ + output;
+    const TensorShape& tensor = workload().tensors[index];
+    const std::span<const std::byte> got = options_.candidate->Buffer(index);
+    const OutputComparison comparison = CompareOutput(
+        ProblemTensor(problem(), tensor.name).tolerance(), tensor, got, want_[output]);
+    while (record->outputs_size() <= static_cast<int>(output)) record->add_outputs();
+    v1::OutputCheck& check = *record->mutable_outputs(static_cast<int>(output));
+    check.set_tensor(tensor.name);
+    check.set_element_count(tensor.elements);
+    check.set_relative_l2(std::max(check.relative_l2(), comparison.relative_l2));
+    check.set_element_error_max(std::max(check.element_error_max(), comparison.element_error_max));
+    check.set_wrong_count(std::max(check.wrong_count(), comparison.wrong_count));
+    if (comparison.passed) continue;
+    // A right element may hold the pattern by right (-1 in an integer output), so unwritten
+    // elements are counted only where something is wrong.
+    const int64_t unwritten = CountPoisoned(tensor, got);
+    check.set_unwritten_count(std::max(check.unwritten_count(), unwritten));
+    RecordMismatch(index, comparison, record);
+    if (!verdict.right) continue;
+    verdict.right = false;
+    const bool first_is_nan = comparison.first_wrong >= 0 && std::isnan(comparison.first_wrong_got);
+    const bool is_float = tensor.dtype != DataType::kI8 && tensor.dtype != DataType::kU8 &&
+                          tensor.dtype != DataType::kI32;
+    if (unwritten > 0 && (first_is_nan || !is_float)) {
+      verdict.reason = "OUTPUT_NOT_WRITTEN";
+    } else {
+      verdict.reason = first_is_nan ? "NAN_OUTPUT" : "MISMATCH";
+    }
+  }
+  return verdict;
+}
+
+bool LoadedWork::OutputsMatch(const DrawnTransform* transform) {
+  if (transform != nullptr && !transform->is_identity()) {
+    ExpectTransformed(*transform);
+  } else {
+    for (size_t output = 0; output < want_.size(); ++output) {
+      want_[output] = options_.reference->Buffer(input_count_ + output);
+    }
+  }
+  v1::Verification unused;
+  return Compare(&unused).right;
+}
+
+uint64_t LoadedWork::OutputsHash() const {
+  uint64_t hash = 0;
+  for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
+    const std::span<const std::byte> bytes = options_.candidate->Buffer(i);
+    const size_t words = bytes.size() / 8;
+    const size_t stride = std::max<size_t>(1, words / kHashedWordsMax);
+    for (size_t word = 0; word < words; word += stride) {
+      uint64_t value = 0;
+      std::memcpy(&value, bytes.data() + 8 * word, 8);
+      hash = (hash ^ value) * 0xff51afd7ed558ccdu;
+      hash ^= hash >> 32;
+    }
+    uint64_t tail = bytes.size();
+    std::memcpy(&tail, bytes.data() + 8 * words, bytes.size() % 8);
+    hash = MixBits(hash ^ tail);
+  }
+  return hash;
+}
+
+void LoadedWork::RememberOutputs(std::string_view label) {
+  if (seen_.size() < kRememberedMax) seen_.emplace_back(OutputsHash(), label);
+}
+
+std::string LoadedWork::RememberedLabel() const {
+  const uint64_t hash = OutputsHash();
+  for (const auto& [seen, label] : seen_) {
+    if (seen == hash) return label;
+  }
+  return "";
+}
+
+std::string LoadedWork::InputFingerprint() {
+  DigestBuilder digest;
+  for (size_t i = 0; i < input_count_; ++i) {
+    const std::span<const std::byte> bytes = options_.reference->Buffer(i);
+    digest.Add(workload().tensors[i].name);
+    digest.Add(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  return digest.Finish();
+}
+
+}  // namespace assay

@@ -1,0 +1,131 @@
+// One workload with its two guests, the candidate's and the reference's: draws inputs, has the
+// reference compute what is expected, calls the candidate and compares.
+//
+// The base content lives in the reference guest's buffers. What the candidate sees is the base, or
+// an exact transform of it with the expected outputs transformed alike, so that one run of the
+// reference checks many calls.
+//
+// Not thread-safe. Owns both guests. Three kinds of bad news stay apart: a bad absl::Status is the
+// infrastructure's; Step::kCandidateEnded and Step::kReferenceFault tell whose fault it is.
+#ifndef ASSAY_WORKER_VERIFY_LOADED_WORK_H_
+#define ASSAY_WORKER_VERIFY_LOADED_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "kernels/inputs/inputs.h"
+#include "kernels/problem.h"
+#include "kernels/tolerance/tolerance.h"
+#include "worker/guest/guest_session.h"
+
+namespace assay {
+
+namespace v1 {
+class Verification;
+}
+
+enum class Step {
+  kDone,
+  kCandidateEnded,  // see candidate().ended()
+  kReferenceFault,  // see reference_fault()
+};
+
+// Whether the outputs of one call were right.
+struct OutputVerdict {
+  bool right = true;
+  std::string reason;  // MISMATCH, NAN_OUTPUT, OUTPUT_NOT_WRITTEN; empty when right
+};
+
+struct LoadedWorkOptions {
+  const v1::Problem* problem = nullptr;  // outlives the work
+  ResolvedWorkload workload;
+  std::unique_ptr<GuestSession> candidate;
+  std::unique_ptr<GuestSession> reference;
+  absl::Duration call_timeout;
+  Clock* clock = nullptr;
+};
+
+class LoadedWork {
+ public:
+  explicit LoadedWork(LoadedWorkOptions options);
+
+  // Loads both artifacts into their guests.
+  absl::StatusOr<Step> Load(int candidate_fd, int reference_fd);
+
+  // Draws the inputs of `input_case` and runs the reference on them. Its outputs must all be
+  // written, and finite unless an input is not.
+  absl::StatusOr<Step> DrawBase(const InputCaseSpec& input_case, uint64_t seed);
+
+  // Shows the base to the candidate, under `transform` unless it is null.
+  void Present(const DrawnTransform* transform);
+
+  // Poisons the outputs and calls the candidate once. `timing` may be null.
+  Step Call(GuestCache cache, CallTiming* timing);
+
+  // A call whose outputs nobody looks at.
+  Step CallUnchecked(GuestCache cache, CallTiming* timing);
+
+  // Compares the outputs with what is expected for the content presented last. Adds the worst
+  // errors to `record`, and the first mismatch when it has none yet.
+  OutputVerdict Compare(v1::Verification* record);
+
+  // Whether the outputs as they stand are right for `transform` of the base (null: the base
+  // itself). Overwrites what Compare expects.
+  bool OutputsMatch(const DrawnTransform* transform);
+
+  // Remembers the outputs as they stand under `label`.
+  void RememberOutputs(std::string_view label);
+  // The label under which the same outputs, bit for bit, were remembered; empty: none.
+  std::string RememberedLabel() const;
+
+  // SHA-256 of the base inputs.
+  std::string InputFingerprint();
+
+  const v1::Problem& problem() const { return *options_.problem; }
+  const ResolvedWorkload& workload() const { return options_.workload; }
+  GuestSession& candidate() { return *options_.candidate; }
+  Clock& clock() { return *options_.clock; }
+  // Set with Step::kReferenceFault.
+  const GuestEnd& reference_fault() const { return reference_fault_; }
+  // Name of the case that was drawn last; empty: none.
+  const std::string& base_case() const { return base_case_; }
+  // What the last run of the reference took.
+  absl::Duration reference_time() const { return reference_time_; }
+
+ private:
+  std::vector<GuestBuffer> Buffers(bool reference) const;
+  Step FailReference(std::string message);
+  Step CheckReferenceOutputs();
+  bool InputsFinite();
+  uint64_t OutputsHash() const;
+  void ExpectTransformed(const DrawnTransform& transform);
+  void RecordMismatch(size_t tensor, const OutputComparison& comparison,
+                      v1::Verification* record) const;
+
+  LoadedWorkOptions options_;
+  size_t input_count_ = 0;
+  std::vector<std::vector<std::byte>> transformed_;     // expected outputs under a transform
+  std::vector<std::span<const std::byte>> want_;        // what Compare expects, by output
+  std::vector<std::pair<uint64_t, std::string>> seen_;  // hashes of outputs, with labels
+  std::string base_case_;
+  GuestEnd reference_fault_;
+  absl::Duration reference_time_ = absl::ZeroDuration();
+};
+
+// A seed that follows from the nonce and from what it is for.
+uint64_t DeriveSeed(uint64_t nonce, std::string_view purpose, uint64_t index);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_VERIFY_LOADED_WORK_H_
