@@ -1,0 +1,52 @@
+// assay-server: wiring only. Flags, signals, exit codes.
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "server/options.h"
+#include "server/server.h"
+
+namespace {
+
+int Fail(const absl::Status& status) {
+  const std::string reason = assay::GetReason(status);
+  std::fprintf(stderr, "assay-server: %s%s\n", std::string(status.message()).c_str(),
+               reason.empty() ? "" : absl::StrCat(" [", reason, "]").c_str());
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = assay::ParseServerOptions(std::vector<std::string>(argv + 1, argv + argc));
+  if (!options.ok()) return Fail(options.status());
+  if (options->help) {
+    std::fputs(std::string(assay::ServerUsage()).c_str(), stdout);
+    return 0;
+  }
+  // Blocked before any thread starts, so that all inherit it and sigwait below takes the signal.
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  auto server = assay::AssayServer::Start(*options);
+  if (!server.ok()) return Fail(server.status());
+  std::printf("listening %s\n", (*server)->address().c_str());
+  std::fflush(stdout);
+
+  int signal_number = 0;
+  sigwait(&stop_signals, &signal_number);
+  assay::Log(assay::LogLevel::kInfo, "stopping", {{"signal", absl::StrCat(signal_number)}});
+  // A second signal ends a shutdown that takes too long.
+  pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
+  (*server)->Shutdown();
+  assay::Log(assay::LogLevel::kInfo, "stopped");
+  return 0;
+}

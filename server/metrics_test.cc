@@ -1,0 +1,122 @@
+#include "server/metrics.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "assay/v1/evaluation.pb.h"
+#include "base/file.h"
+#include "base/test_matchers.h"
+#include "gtest/gtest.h"
+#include "server/dispatch/dispatcher.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+v1::Evaluation Finished(v1::State state, v1::Verdict verdict) {
+  v1::Evaluation evaluation;
+  evaluation.set_state(state);
+  if (verdict != v1::VERDICT_UNSPECIFIED) evaluation.mutable_outcome()->set_verdict(verdict);
+  return evaluation;
+}
+
+void Fill(Metrics* metrics) {
+  metrics->CountRpc(Rpc::kCreateEvaluation, absl::StatusCode::kOk, absl::Milliseconds(4));
+  metrics->CountRpc(Rpc::kCreateEvaluation, absl::StatusCode::kOk, absl::Minutes(4));
+  metrics->CountRpc(Rpc::kGetWorker, absl::StatusCode::kNotFound, absl::Microseconds(4));
+  metrics->CountTransition(Finished(v1::SUCCEEDED, v1::PASSED));
+  metrics->CountTransition(Finished(v1::SUCCEEDED, v1::GAMED));
+  metrics->CountTransition(Finished(v1::FAILED, v1::VERDICT_UNSPECIFIED));
+  metrics->CountTransition(Finished(v1::RUNNING, v1::VERDICT_UNSPECIFIED));
+  metrics->CountCreated(7, 2);
+  DispatchCounters counters;
+  counters.queued = 11;
+  counters.oldest_queued_seconds = 2.5;
+  counters.fenced_total = 3;
+  metrics->SetSources({
+      .dispatch = [counters] { return counters; },
+      .reads_queued = [] { return size_t{4}; },
+      .reads_rejected_total = [] { return int64_t{5}; },
+      .writes_in_flight = [] { return size_t{6}; },
+      .watchers = [] { return size_t{8}; },
+      .problems = [] { return size_t{9}; },
+  });
+}
+
+TEST(Metrics, SerializesWhatWasCounted) {
+  Metrics metrics("1.2.3");
+  Fill(&metrics);
+  const std::string text = metrics.Serialize();
+  for (const char* line : {
+           "assay_server_build_info{version=\"1.2.3\"} 1\n",
+           "assay_rpc_calls_total{method=\"CreateEvaluation\",code=\"OK\"} 2\n",
+           "assay_rpc_calls_total{method=\"GetWorker\",code=\"NOT_FOUND\"} 1\n",
+           "assay_rpc_duration_seconds_count{method=\"CreateEvaluation\"} 2\n",
+           "assay_rpc_duration_seconds_bucket{method=\"CreateEvaluation\",le=\"0.005\"} 1\n",
+           "assay_rpc_duration_seconds_bucket{method=\"CreateEvaluation\",le=\"+Inf\"} 2\n",
+           "assay_evaluations_finished_total{state=\"SUCCEEDED\"} 2\n",
+           "assay_evaluations_finished_total{state=\"FAILED\"} 1\n",
+           "assay_evaluations_completed_total{verdict=\"GAMED\"} 1\n",
+           "assay_evaluations_created_total 7\n",
+           "assay_evaluations_answered_from_store_total 2\n",
+           "assay_dispatch_queue_evaluations 11\n",
+           "assay_dispatch_oldest_queued_seconds 2.5\n",
+           "assay_dispatch_fenced_calls_total 3\n",
+           "assay_server_reads_queued_calls 4\n",
+           "assay_server_watchers_streams 8\n",
+       }) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("state=\"RUNNING\"")));
+}
+
+TEST(Metrics, EveryFamilyHasHelpAndThePrefix) {
+  Metrics metrics("1");
+  Fill(&metrics);
+  const std::string text = metrics.Serialize();
+  int types = 0;
+  int helps = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = text.find('\n', at);
+    const std::string line = text.substr(at, end - at);
+    types += line.starts_with("# TYPE assay_");
+    helps += line.starts_with("# HELP assay_") && line.ends_with(".");
+    if (!line.starts_with("#")) EXPECT_TRUE(line.starts_with("assay_")) << line;
+    at = end + 1;
+  }
+  EXPECT_GT(types, 15);
+  EXPECT_EQ(types, helps);
+}
+
+TEST(Metrics, PromtoolFindsNothing) {
+  constexpr char kPromtool[] = "/usr/bin/promtool";
+  if (access(kPromtool, X_OK) != 0) GTEST_SKIP() << kPromtool << " is not installed";
+  Metrics metrics("1.2.3");
+  Fill(&metrics);
+  ASSERT_OK_AND_ASSIGN(const TemporaryDirectory folder, TemporaryDirectory::Create("metrics"));
+  const std::string text_path = folder.path() + "/metrics.txt";
+  const std::string log_path = folder.path() + "/log.txt";
+  ASSERT_OK(WriteFileAtomically(text_path, metrics.Serialize()));
+  const std::string command =
+      std::string(kPromtool) + " check metrics < " + text_path + " > " + log_path + " 2>&1";
+  const int rc = std::system(command.c_str());
+  ASSERT_OK_AND_ASSIGN(const std::string log, ReadFile(log_path, 1 << 20));
+  EXPECT_EQ(rc, 0) << log;
+  EXPECT_EQ(log, "");
+}
+
+TEST(Metrics, ServesOnAPortAndRefusesOneInUse) {
+  Metrics metrics("1");
+  ASSERT_OK_AND_ASSIGN(const int port, metrics.Expose("127.0.0.1:0"));
+  EXPECT_GT(port, 0);
+  Metrics other("1");
+  EXPECT_THAT(other.Expose("127.0.0.1:" + std::to_string(port)), HasReason("PORT_IN_USE"));
+  metrics.StopExposing();
+}
+
+}  // namespace
+}  // namespace assay

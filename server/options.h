@@ -1,0 +1,32 @@
+// The command line of assay-server.
+#ifndef ASSAY_SERVER_OPTIONS_H_
+#define ASSAY_SERVER_OPTIONS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace assay {
+
+struct ServerOptions {
+  std::string data_directory;
+  std::string listen = "127.0.0.1:7420";  // port 0: any free one
+  std::string metrics_listen;             // empty: no metrics
+  std::string publish_path;               // empty: no published copy
+  int publish_interval_seconds = 30;
+  std::string problems_directory;  // empty: only what is stored
+  bool help = false;
+};
+
+// `arguments` without the program's name; "--name value" and "--name=value". INVALID_ARGUMENT names
+// what is wrong.
+absl::StatusOr<ServerOptions> ParseServerOptions(const std::vector<std::string>& arguments);
+
+// For --help.
+std::string_view ServerUsage();
+
+}  // namespace assay
+
+#endif  // ASSAY_SERVER_OPTIONS_H_

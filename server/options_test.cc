@@ -1,0 +1,48 @@
+#include "server/options.h"
+
+#include "base/test_matchers.h"
+#include "gtest/gtest.h"
+
+namespace assay {
+namespace {
+
+TEST(ServerOptions, ParsesBothForms) {
+  ASSERT_OK_AND_ASSIGN(const ServerOptions options,
+                       ParseServerOptions({"--data", "/d", "--listen=127.0.0.1:0", "--publish-db",
+                                           "/p/a.db", "--publish-interval-seconds=5", "--problems",
+                                           "/q", "--metrics-listen", "127.0.0.1:0"}));
+  EXPECT_EQ(options.data_directory, "/d");
+  EXPECT_EQ(options.listen, "127.0.0.1:0");
+  EXPECT_EQ(options.publish_path, "/p/a.db");
+  EXPECT_EQ(options.publish_interval_seconds, 5);
+  EXPECT_EQ(options.problems_directory, "/q");
+  EXPECT_EQ(options.metrics_listen, "127.0.0.1:0");
+  EXPECT_FALSE(options.help);
+}
+
+TEST(ServerOptions, HelpNeedsNothingElse) {
+  ASSERT_OK_AND_ASSIGN(const ServerOptions options, ParseServerOptions({"--help"}));
+  EXPECT_TRUE(options.help);
+}
+
+TEST(ServerOptions, NamesWhatIsWrong) {
+  const struct {
+    std::vector<std::string> arguments;
+    std::string want;
+  } cases[] = {
+      {{}, "--data"},
+      {{"--data"}, "--data needs a value"},
+      {{"--data", "/d", "--prot", "1"}, "unknown flag --prot"},
+      {{"--data", "/d", "stray"}, "'stray'"},
+      {{"--data", "/d", "--listen", "7420"}, "HOST:PORT"},
+      {{"--data", "/d", "--publish-interval-seconds", "0"}, "1 to 86400"},
+      {{"--data", "/d", "--publish-interval-seconds", "x"}, "'x'"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(ParseServerOptions(c.arguments),
+                StatusIs(absl::StatusCode::kInvalidArgument, ::testing::HasSubstr(c.want)));
+  }
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,259 @@
+#include "server/services/admission.h"
+
+#include <functional>
+#include <string>
+
+#include "base/limits.h"
+#include "base/test_matchers.h"
+#include "gtest/gtest.h"
+#include "server/gate/gate.h"
+#include "server/services/test_problem.h"
+
+namespace assay {
+namespace {
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  AdmissionTest() {
+    v1::Problem problem = TwiceProblem();
+    problem.set_digest("d");
+    catalogue_.Put(problem);
+    stored_ = TwiceCandidate();
+    stored_.set_name("candidates/00112233445566778899aabbccddeeff");
+  }
+
+  static v1::CreateEvaluationRequest InlineRequest() {
+    v1::CreateEvaluationRequest request;
+    request.mutable_evaluation()->set_problem("problems/twice");
+    *request.mutable_candidate() = TwiceCandidate();
+    return request;
+  }
+
+  absl::StatusOr<NewEvaluation> Admit(const v1::CreateEvaluationRequest& request,
+                                      const v1::Candidate* stored = nullptr,
+                                      const v1::Candidate* baseline = nullptr) {
+    return admission_.Admit(request, stored, baseline);
+  }
+
+  FakeClock clock_;
+  Catalogue catalogue_;
+  EvaluationIds ids_{&clock_};
+  Admission admission_{{.clock = &clock_, .catalogue = &catalogue_, .ids = &ids_}};
+  v1::Candidate stored_;
+};
+
+TEST_F(AdmissionTest, ResolvesAnInlineCandidate) {
+  v1::CreateEvaluationRequest request = InlineRequest();
+  request.mutable_candidate()->mutable_spec()->clear_problem();
+  request.set_request_id("r-1");
+  // Output-only fields that a client sends are dropped.
+  request.mutable_evaluation()->set_name("evaluations/mine");
+  request.mutable_evaluation()->set_state(v1::SUCCEEDED);
+  request.mutable_evaluation()->mutable_outcome()->set_verdict(v1::PASSED);
+  request.mutable_evaluation()->set_attempt_count(7);
+  request.mutable_candidate()->set_digest("mine");
+  request.mutable_candidate()->set_name("candidates/mine");
+  ASSERT_OK_AND_ASSIGN(const NewEvaluation got, Admit(request));
+  const v1::Evaluation& evaluation = got.evaluation;
+  EXPECT_EQ(evaluation.state(), v1::QUEUED);
+  EXPECT_EQ(evaluation.problem(), "problems/twice");
+  EXPECT_EQ(evaluation.device_class(), "cpu");
+  EXPECT_EQ(evaluation.level(), v1::QUICK);
+  EXPECT_EQ(evaluation.candidate_label(), "plain");
+  EXPECT_FALSE(evaluation.has_outcome());
+  EXPECT_EQ(evaluation.attempt_count(), 0);
+  EXPECT_NE(evaluation.name(), "evaluations/mine");
+  EXPECT_OK(CheckResourceName("evaluations/", evaluation.name()));
+  EXPECT_EQ(evaluation.create_time().seconds(), absl::ToUnixSeconds(clock_.Now()));
+  ASSERT_TRUE(got.candidate.has_value());
+  EXPECT_EQ(got.candidate->spec().problem(), "twice");
+  EXPECT_EQ(got.candidate->digest().size(), 64u);
+  EXPECT_EQ(got.candidate->name(), "candidates/" + got.candidate->digest().substr(0, 32));
+  EXPECT_EQ(evaluation.candidate(), got.candidate->name());
+  EXPECT_EQ(got.request_id, "r-1");
+  EXPECT_EQ(got.request_digest.size(), 64u);
+}
+
+TEST_F(AdmissionTest, TakesAStoredCandidateByName) {
+  v1::CreateEvaluationRequest request;
+  request.mutable_evaluation()->set_candidate(stored_.name());
+  request.mutable_evaluation()->add_workloads()->set_name("small");
+  (*request.mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 77;
+  ASSERT_OK_AND_ASSIGN(const NewEvaluation got, Admit(request, &stored_));
+  EXPECT_FALSE(got.candidate.has_value());
+  EXPECT_EQ(got.evaluation.problem(), "problems/twice");
+  EXPECT_EQ(got.evaluation.candidate(), stored_.name());
+  EXPECT_EQ(got.evaluation.workloads_size(), 2);
+  EXPECT_TRUE(got.request_id.empty());
+}
+
+TEST_F(AdmissionTest, ResolvesConfigurationAndPairs) {
+  v1::CreateEvaluationRequest request = InlineRequest();
+  v1::TuningParameter* parameter = request.mutable_candidate()->mutable_spec()->add_parameters();
+  parameter->set_name("BLOCK");
+  parameter->add_values(16);
+  parameter->add_values(32);
+  request.mutable_candidate()->mutable_spec()->add_constraints("BLOCK > 16");
+  request.mutable_evaluation()->set_level(v1::PAIRED);
+  *request.mutable_baseline_candidate() = TwiceCandidate("twice", "// other\n");
+  ASSERT_OK_AND_ASSIGN(NewEvaluation got, Admit(request));
+  EXPECT_EQ(got.evaluation.configuration().at("BLOCK"), 32);
+  EXPECT_EQ(got.evaluation.pair_count(), kGatePairsDefault);
+  ASSERT_TRUE(got.baseline_candidate.has_value());
+  EXPECT_EQ(got.evaluation.baseline_candidate(), got.baseline_candidate->name());
+  EXPECT_NE(got.evaluation.baseline_candidate(), got.evaluation.candidate());
+  (*request.mutable_evaluation()->mutable_configuration())["BLOCK"] = 16;
+  EXPECT_THAT(Admit(request), HasReason("CONFIGURATION_INVALID"));
+}
+
+TEST_F(AdmissionTest, TheSameRequestHasTheSameDigestAndOthersDiffer) {
+  v1::CreateEvaluationRequest request = InlineRequest();
+  request.set_request_id("r");
+  ASSERT_OK_AND_ASSIGN(const NewEvaluation first, Admit(request));
+  clock_.Advance(absl::Hours(1));
+  ASSERT_OK_AND_ASSIGN(const NewEvaluation again, Admit(request));
+  EXPECT_EQ(first.request_digest, again.request_digest);
+  EXPECT_NE(first.evaluation.name(), again.evaluation.name());
+  request.mutable_candidate()->mutable_files(0)->mutable_content()->append("// changed\n");
+  ASSERT_OK_AND_ASSIGN(const NewEvaluation changed, Admit(request));
+  EXPECT_NE(first.request_digest, changed.request_digest);
+}
+
+TEST_F(AdmissionTest, RefusesWithAReason) {
+  struct Case {
+    std::string reason;
+    absl::StatusCode code;
+    std::function<void(v1::CreateEvaluationRequest*)> change;
+  };
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  using Request = v1::CreateEvaluationRequest;
+  const Case cases[] = {
+      {"REQUEST_ID_INVALID", kInvalid,
+       [](Request* r) { r->set_request_id(std::string(limits::kRequestIdBytesMax + 1, 'a')); }},
+      {"REQUEST_ID_INVALID", kInvalid, [](Request* r) { r->set_request_id("a b"); }},
+      {"REQUEST_ID_INVALID", kInvalid, [](Request* r) { r->set_request_id("\xc3\xa4"); }},
+      {"CANDIDATE_MISSING", kInvalid, [](Request* r) { r->clear_candidate(); }},
+      {"CANDIDATE_AMBIGUOUS", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_candidate("candidates/aa"); }},
+      {"CANDIDATE_NOT_FOUND", kNotFound,
+       [](Request* r) {
+         r->clear_candidate();
+         r->mutable_evaluation()->set_candidate("candidates/aa");
+       }},
+      {"NAME_INVALID", kInvalid,
+       [](Request* r) {
+         r->clear_candidate();
+         r->mutable_evaluation()->set_candidate("candidates/../x");
+       }},
+      {"PROBLEM_MISMATCH", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_problem("problems/gelu"); }},
+      {"PROBLEM_NOT_FOUND", kNotFound,
+       [](Request* r) {
+         r->mutable_evaluation()->clear_problem();
+         r->mutable_candidate()->mutable_spec()->set_problem("gelu");
+       }},
+      {"PROBLEM_MISSING", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->clear_problem();
+         r->mutable_candidate()->mutable_spec()->clear_problem();
+       }},
+      {"WORKLOAD_NOT_FOUND", kNotFound,
+       [](Request* r) { r->mutable_evaluation()->add_workloads()->set_name("huge"); }},
+      {"WORKLOAD_INVALID", kInvalid,
+       [](Request* r) { (*r->mutable_evaluation()->add_workloads()->mutable_axes())["m"] = 1; }},
+      {"WORKLOAD_INVALID", kInvalid,
+       [](Request* r) { (*r->mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 0; }},
+      {"WORKLOAD_DUPLICATE", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->add_workloads()->set_name("small");
+         r->mutable_evaluation()->add_workloads()->set_name("small");
+       }},
+      {"TOO_MANY_WORKLOADS", kInvalid,
+       [](Request* r) {
+         for (size_t i = 0; i <= limits::kWorkloadsPerEvaluationMax; ++i) {
+           (*r->mutable_evaluation()->add_workloads()->mutable_axes())["n"] = i + 1;
+         }
+       }},
+      {"DEVICE_CLASS_INVALID", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_device_class("tpu"); }},
+      {"DEVICE_CLASS_INVALID", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_device_class("cpu x"); }},
+      {"DEVICE_CLASS_INVALID", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->set_device_class("cpu-" + std::string(100, 'x'));
+       }},
+      {"LANGUAGE_UNSUPPORTED", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_device_class("cuda"); }},
+      {"LEVEL_INVALID", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_level(static_cast<v1::Level>(99)); }},
+      {"PRIORITY_INVALID", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_priority(limits::kPriorityMax + 1); }},
+      {"BASELINE_MISSING", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->set_level(v1::PAIRED); }},
+      {"BASELINE_UNEXPECTED", kInvalid,
+       [](Request* r) { *r->mutable_baseline_candidate() = TwiceCandidate(); }},
+      {"PAIR_COUNT_INVALID", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->set_level(v1::PAIRED);
+         *r->mutable_baseline_candidate() = TwiceCandidate();
+         r->mutable_evaluation()->set_pair_count(limits::kPairCountMax + 1);
+       }},
+      {"CONFIGURATION_INVALID", kInvalid,
+       [](Request* r) { (*r->mutable_evaluation()->mutable_configuration())["BLOCK"] = 1; }},
+      {"CANDIDATE_MALFORMED", kInvalid,
+       [](Request* r) { r->mutable_candidate()->mutable_files(0)->set_path("../kernel.cc"); }},
+      {"SOURCE_NOT_UTF8", kInvalid,
+       [](Request* r) { r->mutable_candidate()->mutable_files(0)->set_content("\xff\xfe"); }},
+      {"CANDIDATE_TOO_LARGE", kInvalid,
+       [](Request* r) {
+         r->mutable_candidate()->mutable_files(0)->set_content(
+             std::string(limits::kSourceBytesMax + 1, ' '));
+       }},
+  };
+  for (const Case& c : cases) {
+    v1::CreateEvaluationRequest request = InlineRequest();
+    c.change(&request);
+    const auto got = Admit(request);
+    EXPECT_THAT(got, HasReason(c.reason));
+    EXPECT_THAT(got, StatusIs(c.code)) << c.reason;
+    EXPECT_FALSE(got.status().message().empty()) << c.reason;
+  }
+}
+
+TEST_F(AdmissionTest, DeviceLanguagesNeedADevice) {
+  v1::CreateEvaluationRequest request = InlineRequest();
+  request.mutable_candidate()->mutable_spec()->set_language(v1::CUDA_CPP);
+  request.mutable_candidate()->mutable_files(0)->set_path("kernel.cu");
+  v1::Launch* launch = request.mutable_candidate()->mutable_spec()->mutable_plan()->add_launches();
+  launch->set_kernel("twice");
+  launch->add_grid("ceil_div(n, 128)");
+  launch->add_block("128");
+  launch->add_args("a");
+  launch->add_args("c");
+  launch->add_args("n");
+  EXPECT_THAT(Admit(request), HasReason("LANGUAGE_UNSUPPORTED"));
+  request.mutable_evaluation()->set_device_class("emulated:sm_80");
+  EXPECT_THAT(Admit(request), IsOk());
+}
+
+TEST_F(AdmissionTest, ChecksProblems) {
+  v1::Problem problem = TwiceProblem();
+  problem.set_name("twice");
+  ASSERT_OK(admission_.AdmitProblem(&problem));
+  EXPECT_EQ(problem.name(), "problems/twice");
+  EXPECT_EQ(problem.digest().size(), 64u);
+  problem = TwiceProblem();
+  problem.clear_reference();
+  EXPECT_THAT(admission_.AdmitProblem(&problem), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_NE(GetReason(admission_.AdmitProblem(&problem)), "");
+  problem = TwiceProblem();
+  problem.mutable_files(0)->set_content(std::string(limits::kProblemBytesMax + 1, ' '));
+  EXPECT_THAT(admission_.AdmitProblem(&problem), HasReason("PROBLEM_TOO_LARGE"));
+  problem = TwiceProblem();
+  problem.set_name("problems/a/b");
+  EXPECT_THAT(admission_.AdmitProblem(&problem), HasReason("NAME_INVALID"));
+}
+
+}  // namespace
+}  // namespace assay
