@@ -1,0 +1,6 @@
+// Compiled with the prototype of reduce_sum_reference included before it.
+extern "C" void reduce_sum_reference(const float* x, double* y, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i];
+  y[0] = sum;
+}
