@@ -1,0 +1,12 @@
+/* assay-candidate
+problem: "vector_add"
+language: CPP
+label: "ptrace"
+# Expected: RUNTIME_ERROR (FORBIDDEN_SYSCALL). Attaches to its parent.
+*/
+#include <sys/ptrace.h>
+#include <unistd.h>
+extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+  ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr);
+}

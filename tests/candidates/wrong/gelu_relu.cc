@@ -1,0 +1,9 @@
+/* assay-candidate
+problem: "gelu"
+language: CPP
+label: "gelu_relu"
+# Expected: INCORRECT (MISMATCH). Without the curve.
+*/
+extern "C" void gelu(const float* x, float* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+}

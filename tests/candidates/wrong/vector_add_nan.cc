@@ -1,0 +1,10 @@
+/* assay-candidate
+problem: "vector_add"
+language: CPP
+label: "vector_add_nan"
+# Expected: INCORRECT (NAN_OUTPUT). One NaN in the middle.
+*/
+extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+  c[n / 2] = __builtin_nanf("");
+}
