@@ -67,6 +67,7 @@ inline constexpr size_t kWaitingNotesMax = 10'000;  // notices of a waiting reas
 // Build and run of candidates.
 inline constexpr size_t kArtifactBytesMax = 64 << 20;  // what crosses from the build sandbox
 inline constexpr size_t kCompilerOutputBytesMax = 1 << 20;
+inline constexpr int64_t kBuildCacheBytesMax = int64_t{4} << 30;  // artifacts kept by a worker
 inline constexpr size_t kGuestOutputBytesMax = 1 << 20;  // stdout and stderr of a candidate
 inline constexpr int64_t kBuildSeconds = 120;
 inline constexpr int64_t kBuildMemoryBytes = int64_t{2} << 30;

@@ -2,6 +2,7 @@
 #ifndef ASSAY_WORKER_BUILDER_BUILDER_H_
 #define ASSAY_WORKER_BUILDER_BUILDER_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/limits.h"
 
 namespace assay {
 
@@ -60,10 +62,16 @@ class Builder {
 
 struct CppBuilderOptions {
   std::string cache_directory;
+  // Searched in /usr/bin, or an absolute path; with one outside /usr the folder above its own is
+  // bound into the sandbox.
   std::string compiler = "g++";
   int slot = 0;
+  absl::Duration timeout = absl::Seconds(limits::kBuildSeconds);
+  int64_t memory_bytes_max = limits::kBuildMemoryBytes;
+  int64_t cache_bytes_max = limits::kBuildCacheBytesMax;
 };
-// Flags: -std=c++20 -O3 -march=native -ffp-contract=off -shared -fPIC.
+// Asks the compiler for its version and for what -march=native is here; UNAVAILABLE when it cannot
+// be run. Flags: -std=c++20 -O3 -march=native -ffp-contract=off -shared -fPIC.
 absl::StatusOr<std::unique_ptr<Builder>> MakeCppBuilder(const CppBuilderOptions& options);
 
 }  // namespace assay

@@ -1,7 +1,8 @@
 // The runner's side of one guest: a sandboxed process that loads one artifact and calls it on
 // command.
 //
-// Not thread-safe. A session is used for one artifact and one set of tensors; a fault ends it.
+// Not thread-safe; lives no longer than the thread that started it. A session is used for one
+// artifact and one set of tensors; a fault ends it.
 #ifndef ASSAY_WORKER_GUEST_GUEST_SESSION_H_
 #define ASSAY_WORKER_GUEST_GUEST_SESSION_H_
 
@@ -36,7 +37,8 @@ struct GuestBuffer {
   bool writable = false;  // outputs
 };
 
-// Why a guest ended. Kinds as in assay.internal.v1.GuestFault.
+// Why a guest ended. Kinds as in assay.internal.v1.GuestFault; 0 when it was lost by no fault of
+// the candidate (killed from outside, or by a machine without memory): the infrastructure's.
 struct GuestEnd {
   int kind = 0;
   std::string message;
@@ -50,6 +52,12 @@ struct CallTiming {
   double answer_ns = 0;          // done to the answered challenge
   int64_t context_switches = 0;  // of the guest during the call, voluntary and not
   int64_t migrations = 0;        // 1 when the guest changed cores during the call
+  // From done until the kernel showed the guest asleep, waiting for its next command. The candidate
+  // cannot forge it, as it can the answer; coarse (tens of microseconds, more when preempted).
+  double idle_ns = 0;
+  // From the command until the guest was armed. With GuestCache::kLeave there is nothing to do in
+  // it: a long one hides work before the clock starts.
+  double arm_ns = 0;
 };
 
 class GuestSession {
@@ -80,6 +88,9 @@ class GuestSession {
 
   // stdout and stderr of the candidate so far, capped.
   virtual std::string output() = 0;
+
+  // Process id of the guest as seen from here, for scheduling and accounting.
+  virtual int pid() const = 0;
 
   // Walls that stand around this guest, and those that the machine could not give.
   virtual const std::vector<std::string>& walls() const = 0;

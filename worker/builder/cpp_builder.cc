@@ -1,0 +1,300 @@
+// The builder for C++: g++ in a sandbox.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/digest.h"
+#include "base/status.h"
+#include "base/strings.h"
+#include "worker/builder/build_cache.h"
+#include "worker/builder/builder.h"
+#include "worker/builder/compile_options.h"
+#include "worker/builder/compile_run.h"
+#include "worker/builder/diagnostics.h"
+#include "worker/sandbox/text.h"
+
+namespace assay {
+namespace {
+
+constexpr char kBuilderVersion[] = "cpp-builder-1";
+constexpr char kPreludePath[] = ".assay/prelude.h";
+constexpr char kInvokePath[] = ".assay/invoke.cc";
+constexpr char kToolchainInside[] = "/toolchain";
+constexpr absl::Duration kQuestionMax = absl::Seconds(30);
+constexpr int kExitKilled = 128 + 9;
+
+constexpr const char* kFixedFlags[] = {
+    "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
+    // Exported functions may still be inlined into each other, as in a program.
+    "-fno-semantic-interposition", "-pipe", "-fdiagnostics-color=never",
+    "-fno-diagnostics-show-caret", "-fmax-errors=50", "-iquote", ".", "-include", kPreludePath};
+
+// What every compiler can build, in the same shape as a candidate.
+BuildRequest CanaryRequest() {
+  BuildRequest request;
+  request.files = {{"canary.cc", "void canary(int* x) { *x += 1; }\n"}};
+  request.sources = {"canary.cc"};
+  request.prelude = "extern \"C\" void canary(int* x);\n";
+  request.invoke_source =
+      "extern \"C\" void assay_invoke(void* const* tensors, const long*) {\n"
+      "  canary(static_cast<int*>(tensors[0]));\n}\n";
+  return request;
+}
+
+// "g++ (Debian 12.2.0-14) 12.2.0" becomes "g++ 12.2.0 (Debian 12.2.0-14)".
+std::string CompilerName(const std::string& first_line) {
+  const size_t open = first_line.find(" (");
+  const size_t close = first_line.rfind(") ");
+  if (open == std::string::npos || close == std::string::npos || close < open) return first_line;
+  return absl::StrCat(first_line.substr(0, open), " ", first_line.substr(close + 2),
+                      first_line.substr(open, close + 1 - open));
+}
+
+class CppBuilder : public Builder {
+ public:
+  CppBuilder(CppBuilderOptions options, BuildCache cache)
+      : options_(std::move(options)), cache_(std::move(cache)) {}
+
+  absl::Status Prepare();
+  const std::string& compiler() const override { return compiler_; }
+  absl::StatusOr<BuildResult> Build(const BuildRequest& request) override;
+
+ private:
+  CompileRunOptions RunOptions(std::vector<std::string> arguments) const;
+  absl::StatusOr<std::string> Ask(std::vector<std::string> arguments) const;
+  std::string Key(const BuildRequest& request, const std::vector<std::string>& arguments) const;
+  absl::StatusOr<CompileRunResult> Compile(const BuildRequest& request,
+                                           const std::vector<std::string>& arguments) const;
+  absl::Status CheckMachine(std::string_view log) const;
+  absl::Status Judge(const BuildRequest& request, const CompileRunResult& run,
+                     BuildResult* result) const;
+  std::vector<std::string> Arguments(const BuildRequest& request,
+                                     const std::vector<std::string>& libraries) const;
+
+  const CppBuilderOptions options_;
+  const BuildCache cache_;
+  std::string program_;  // as called inside
+  std::vector<std::pair<std::string, std::string>> binds_;
+  std::string compiler_;
+  std::string native_;  // digest of what -march=native means here
+};
+
+// Why the request cannot be built at all; empty when it can.
+std::string Refusal(const BuildRequest& request, std::string* reason) {
+  *reason = "OPTION_NOT_ALLOWED";
+  for (const std::string& option : request.options) {
+    if (!IsOptionAllowed(option)) {
+      return absl::StrCat("option '", CleanText(option),
+                          "' is not on the allow-list of worker/builder/README.md");
+    }
+  }
+  for (const auto& [name, value] : request.macros) {
+    if (!IsMacroNameAllowed(name)) {
+      return absl::StrCat("parameter '", CleanText(name), "' is not a C identifier");
+    }
+  }
+  *reason = "COMPILE_FAILED";
+  if (request.sources.empty()) return "there is no source to compile";
+  for (const auto& [path, content] : request.files) {
+    if (!IsSourcePathAllowed(path)) {
+      return absl::StrCat("file name '", CleanText(path),
+                          "' is not a plain relative path of letters, digits and ._+-");
+    }
+  }
+  for (const std::string& source : request.sources) {
+    const bool known = std::any_of(request.files.begin(), request.files.end(),
+                                   [&](const auto& file) { return file.first == source; });
+    if (!known) return absl::StrCat("source '", CleanText(source), "' is not among the files");
+  }
+  return "";
+}
+
+absl::Status CppBuilder::Prepare() {
+  program_ = options_.compiler;
+  if (absl::StartsWith(program_, "/") && !absl::StartsWith(program_, "/usr/")) {
+    const std::string folder = program_.substr(0, program_.rfind('/'));
+    const std::string prefix = folder.substr(0, folder.rfind('/'));
+    if (prefix.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("compiler ", program_, ": the folder above its own is the root"));
+    }
+    binds_ = {{prefix, kToolchainInside}};
+    program_ = kToolchainInside + program_.substr(prefix.size());
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::string version, Ask({program_, "--version"}));
+  compiler_ = CompilerName(version.substr(0, version.find('\n')));
+  // Lists the exact flags, cache sizes included, without compiling.
+  ASSAY_ASSIGN_OR_RETURN(const std::string native,
+                         Ask({program_, "-march=native", "-###", "-E", "-x", "c++", "-"}));
+  native_ = Sha256Hex(native);
+  return absl::OkStatus();
+}
+
+CompileRunOptions CppBuilder::RunOptions(std::vector<std::string> arguments) const {
+  CompileRunOptions run;
+  run.arguments = std::move(arguments);
+  run.read_only_binds = binds_;
+  run.slot = options_.slot;
+  run.memory_bytes_max = options_.memory_bytes_max;
+  run.timeout = options_.timeout;
+  return run;
+}
+
+absl::StatusOr<std::string> CppBuilder::Ask(std::vector<std::string> arguments) const {
+  CompileRunOptions run = RunOptions(std::move(arguments));
+  run.want_artifact = false;
+  run.timeout = kQuestionMax;
+  ASSAY_ASSIGN_OR_RETURN(const CompileRunResult result, RunCompiler(run));
+  if (result.timed_out || result.exit.code != 0) {
+    return absl::UnavailableError(absl::StrCat("compiler ", options_.compiler, " cannot be run (",
+                                               "code ", result.exit.code,
+                                               "): ", CleanText(result.log.substr(0, 500))));
+  }
+  return CleanText(result.log);
+}
+
+std::vector<std::string> CppBuilder::Arguments(const BuildRequest& request,
+                                               const std::vector<std::string>& libraries) const {
+  std::vector<std::string> arguments = {program_};
+  arguments.insert(arguments.end(), std::begin(kFixedFlags), std::end(kFixedFlags));
+  arguments.insert(arguments.end(), request.options.begin(), request.options.end());
+  for (const auto& [name, value] : request.macros) {
+    arguments.push_back(absl::StrCat("-D", name, "=", value));
+  }
+  // Whatever a source is called, it is C++: no assembler files, no objects.
+  arguments.insert(arguments.end(), {"-x", "c++"});
+  arguments.insert(arguments.end(), request.sources.begin(), request.sources.end());
+  arguments.insert(arguments.end(), {kInvokePath, "-o", kArtifactInside, "-Wl,-z,defs"});
+  arguments.insert(arguments.end(), libraries.begin(), libraries.end());
+  return arguments;
+}
+
+std::string CppBuilder::Key(const BuildRequest& request,
+                            const std::vector<std::string>& arguments) const {
+  DigestBuilder digest;
+  digest.Add(kBuilderVersion).Add(compiler_).Add(native_);
+  digest.Add(static_cast<int64_t>(arguments.size()));
+  for (const std::string& argument : arguments) digest.Add(argument);
+  digest.Add(static_cast<int64_t>(request.files.size()));
+  for (const auto& [path, content] : request.files) digest.Add(path).Add(content);
+  digest.Add(request.prelude).Add(request.invoke_source);
+  return digest.Finish();
+}
+
+absl::StatusOr<CompileRunResult> CppBuilder::Compile(
+    const BuildRequest& request, const std::vector<std::string>& arguments) const {
+  CompileRunOptions run = RunOptions(arguments);
+  run.files = request.files;
+  run.files.push_back({kPreludePath, request.prelude});
+  run.files.push_back({kInvokePath, request.invoke_source});
+  return RunCompiler(run);
+}
+
+// Compiles the canary in the same way; a bad status when that fails too.
+absl::Status CppBuilder::CheckMachine(std::string_view log) const {
+  const BuildRequest canary = CanaryRequest();
+  ASSAY_ASSIGN_OR_RETURN(const CompileRunResult run, Compile(canary, Arguments(canary, {})));
+  if (!run.timed_out && run.exit.code == 0 && absl::StartsWith(run.artifact, "\177ELF")) {
+    return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("this machine cannot compile: a known-good source fails too; the compiler "
+                   "said: ",
+                   CleanText(run.log.empty() ? log.substr(0, 500) : run.log.substr(0, 500))));
+}
+
+// Fills reason, log and diagnostics of a failed run; a bad status when the machine is to blame.
+absl::Status CppBuilder::Judge(const BuildRequest& request, const CompileRunResult& run,
+                               BuildResult* result) const {
+  if (run.exit.memory_limit) {
+    result->reason = "COMPILE_MEMORY";
+  } else if (run.exit.machine_oom) {
+    return absl::UnavailableError("the machine ran out of memory while compiling");
+  } else if (run.timed_out) {
+    result->reason = "COMPILE_TIMEOUT";
+  } else if (run.log_flood) {
+    result->reason = "COMPILE_OUTPUT_FLOOD";
+  } else if (run.artifact_too_large || absl::StrContains(run.log, "File size limit exceeded")) {
+    result->reason = "ARTIFACT_TOO_LARGE";
+  }
+  if (!result->reason.empty()) {
+    // A machine that is merely slow or starved must not be taken for a bad source.
+    return result->reason == "COMPILE_TIMEOUT" ? CheckMachine(run.log) : absl::OkStatus();
+  }
+  if (!ExplainedBySources(result->diagnostics) || MentionsMachine(run.log)) {
+    ASSAY_RETURN_IF_ERROR(CheckMachine(run.log));
+    if (!ExplainedBySources(result->diagnostics) &&
+        (run.exit.code == kExitKilled || absl::StrContains(run.log, "Killed signal terminated"))) {
+      return absl::UnavailableError("the compiler was killed by the machine");
+    }
+    if (MentionsMemory(run.log)) {
+      result->reason = "COMPILE_MEMORY";
+      return absl::OkStatus();
+    }
+  }
+  result->reason = ClassifyFailure(result->diagnostics, request.prelude);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
+  const absl::Time start = absl::Now();
+  BuildResult result;
+  result.log = Refusal(request, &result.reason);
+  std::vector<std::string> libraries;
+  for (const std::string& library : request.libraries) {
+    absl::StatusOr<std::vector<std::string>> flags = LibraryFlags(library);
+    if (absl::IsInvalidArgument(flags.status())) {
+      result.reason = "OPTION_NOT_ALLOWED";
+      result.log = std::string(flags.status().message());
+    } else if (!flags.ok()) {
+      return flags.status();
+    } else {
+      libraries.insert(libraries.end(), flags->begin(), flags->end());
+    }
+  }
+  if (!result.log.empty()) return result;
+  result.reason.clear();
+  result.arguments = Arguments(request, libraries);
+  const std::string key = Key(request, result.arguments);
+  std::optional<BuildCache::Entry> entry = cache_.Find(key);
+  result.from_cache = entry.has_value();
+  if (!entry.has_value()) {
+    ASSAY_ASSIGN_OR_RETURN(const CompileRunResult run, Compile(request, result.arguments));
+    result.log = CleanText(run.log);
+    result.diagnostics = ParseDiagnostics(result.log);
+    const bool built = !run.timed_out && !run.log_flood && !run.artifact_too_large &&
+                       run.exit.code == 0 && absl::StartsWith(run.artifact, "\177ELF");
+    if (!built) {
+      ASSAY_RETURN_IF_ERROR(Annotate(Judge(request, run, &result), "building"));
+      result.duration = absl::Now() - start;
+      return result;
+    }
+    ASSAY_ASSIGN_OR_RETURN(entry, cache_.Store(key, run.artifact, result.log));
+  }
+  result.ok = true;
+  result.artifact_path = entry->path;
+  result.artifact_digest = entry->digest;
+  result.log = entry->log;
+  result.diagnostics = ParseDiagnostics(result.log);
+  result.duration = absl::Now() - start;
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Builder>> MakeCppBuilder(const CppBuilderOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(BuildCache cache,
+                         BuildCache::Open(options.cache_directory, options.cache_bytes_max));
+  auto builder = std::make_unique<CppBuilder>(options, std::move(cache));
+  ASSAY_RETURN_IF_ERROR(Annotate(builder->Prepare(), "C++ builder"));
+  return std::unique_ptr<Builder>(std::move(builder));
+}
+
+}  // namespace assay

@@ -1,0 +1,37 @@
+// Reads what g++, as and ld wrote. Pure functions; the text is hostile.
+#ifndef ASSAY_WORKER_BUILDER_DIAGNOSTICS_H_
+#define ASSAY_WORKER_BUILDER_DIAGNOSTICS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "worker/builder/builder.h"
+
+namespace assay {
+
+// Values of assay.v1.Diagnostic.Severity.
+inline constexpr int kSeverityError = 1;
+inline constexpr int kSeverityWarning = 2;
+inline constexpr int kSeverityNote = 3;
+
+// At most limits::kDiagnosticsMax, in order; errors are kept before warnings when there are more.
+std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log);
+
+// COMPILE_FAILED, or what it is more exactly: WRONG_PROTOTYPE when a declaration conflicts with one
+// in `prelude`, ENTRY_NOT_FOUND when a function that `prelude` declares is not defined.
+std::string ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
+                            std::string_view prelude);
+
+// Whether an error points at the sources.
+bool ExplainedBySources(const std::vector<BuildDiagnostic>& diagnostics);
+
+// Whether the text speaks of the machine: a full disk, no memory, no processes. The candidate can
+// write such text too, so it only raises the question.
+bool MentionsMachine(std::string_view log);
+// Of those, memory.
+bool MentionsMemory(std::string_view log);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_BUILDER_DIAGNOSTICS_H_

@@ -1,0 +1,111 @@
+#include "worker/guest/fault_report.h"
+
+#include <seccomp.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "worker/guest/guest_protocol.h"
+#include "worker/sandbox/text.h"
+
+namespace assay {
+namespace {
+
+std::string SyscallName(int number) {
+  char* name = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), number);
+  if (name == nullptr) return absl::StrCat("system call ", number);
+  std::string text = absl::StrCat(name, " (system call ", number, ")");
+  std::free(name);
+  return text;
+}
+
+GuestEnd Make(GuestFaultKind kind, std::string message, int signal_number = 0) {
+  GuestEnd end;
+  end.kind = static_cast<int>(kind);
+  end.message = std::move(message);
+  end.signal = signal_number;
+  return end;
+}
+
+GuestEnd ExplainAddress(const GuestFaultRecord& fault, const std::vector<TensorPlace>& tensors) {
+  const char* verb = fault.is_write != 0 ? "write" : "read";
+  for (const TensorPlace& tensor : tensors) {
+    if (tensor.address == 0) continue;
+    const uint64_t begin = tensor.address - TensorOffset(tensor.buffer.bytes);
+    const uint64_t end = begin + TensorFileBytes(tensor.buffer.bytes);
+    if (fault.address < begin - kGuardBytes || fault.address >= end + kGuardBytes) continue;
+    const auto offset = static_cast<int64_t>(fault.address - tensor.address);
+    const bool inside = offset >= 0 && offset < static_cast<int64_t>(tensor.buffer.bytes);
+    GuestEnd result =
+        inside && !tensor.buffer.writable && fault.is_write != 0
+            ? Make(GuestFaultKind::kInputWritten,
+                   absl::StrCat("write into the input ", tensor.buffer.name, " at byte ", offset))
+            : Make(GuestFaultKind::kOutOfBounds,
+                   absl::StrCat(verb, " out of bounds of ", tensor.buffer.name, " at byte ", offset,
+                                " of ", tensor.buffer.bytes));
+    result.tensor = tensor.buffer.name;
+    result.byte_offset = offset;
+    result.signal = fault.signal;
+    return result;
+  }
+  return Make(GuestFaultKind::kSignal,
+              absl::StrCat(SignalName(fault.signal), ": ", verb, " at address 0x",
+                           absl::Hex(fault.address), ", which is near no tensor"),
+              fault.signal);
+}
+
+GuestEnd ExplainRecord(const GuestFaultRecord& fault, const std::vector<TensorPlace>& tensors) {
+  const auto kind = static_cast<GuestFaultKind>(fault.kind.load(std::memory_order_acquire));
+  const std::string message =
+      CleanText(std::string_view(fault.message, strnlen(fault.message, sizeof(fault.message))));
+  switch (kind) {
+    case GuestFaultKind::kSignal:
+      if (fault.signal == SIGSEGV || fault.signal == SIGBUS) return ExplainAddress(fault, tensors);
+      return Make(kind, SignalName(fault.signal), fault.signal);
+    case GuestFaultKind::kForbiddenSyscall:
+      return Make(kind, absl::StrCat("called ", SyscallName(fault.syscall), ", which is forbidden"),
+                  SIGSYS);
+    case GuestFaultKind::kLoadFailed:
+    case GuestFaultKind::kMemoryLimit:
+      return Make(kind, message);
+    default:
+      // No other kind is written by the guest.
+      return Make(GuestFaultKind::kExited, "exited and forged its fault record");
+  }
+}
+
+}  // namespace
+
+std::string SignalName(int signal_number) {
+  const char* name = sigabbrev_np(signal_number);
+  const char* text = sigdescr_np(signal_number);
+  if (name == nullptr || text == nullptr) return absl::StrCat("signal ", signal_number);
+  return absl::StrCat("SIG", name, " (", text, ")");
+}
+
+GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
+                     const std::vector<TensorPlace>& tensors) {
+  if (exit.memory_limit) {
+    return Make(GuestFaultKind::kMemoryLimit, absl::StrCat("used more memory than its limit; peak ",
+                                                           exit.peak_memory_bytes, " bytes"));
+  }
+  if (exit.machine_oom) {
+    return Make(GuestFaultKind::kNone, "the machine ran out of memory and killed the guest",
+                exit.signal);
+  }
+  if (exit.code == kGuestExitFault && fault.kind.load(std::memory_order_acquire) != 0) {
+    return ExplainRecord(fault, tensors);
+  }
+  // The candidate cannot send it to itself.
+  if (exit.signal == SIGKILL) {
+    return Make(GuestFaultKind::kNone, "the guest was killed from outside", exit.signal);
+  }
+  if (exit.signal != 0) {
+    return Make(GuestFaultKind::kSignal, SignalName(exit.signal), exit.signal);
+  }
+  return Make(GuestFaultKind::kExited, absl::StrCat("exited with code ", exit.code));
+}
+
+}  // namespace assay

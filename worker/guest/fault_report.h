@@ -1,0 +1,30 @@
+// From what a guest left behind to the reason of its end. Pure functions.
+#ifndef ASSAY_WORKER_GUEST_FAULT_REPORT_H_
+#define ASSAY_WORKER_GUEST_FAULT_REPORT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/guest/control_block.h"
+#include "worker/guest/guest_session.h"
+#include "worker/sandbox/sandbox.h"
+
+namespace assay {
+
+// Where a tensor lies in the guest; 0 when it is not mapped yet.
+struct TensorPlace {
+  GuestBuffer buffer;
+  uint64_t address = 0;
+};
+
+// The record is a claim: it can only say what the candidate did to itself.
+GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
+                     const std::vector<TensorPlace>& tensors);
+
+// "SIGSEGV (segmentation fault)".
+std::string SignalName(int signal_number);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_GUEST_FAULT_REPORT_H_

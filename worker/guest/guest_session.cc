@@ -1,0 +1,441 @@
+#include "worker/guest/guest_session.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/random.h"
+#include "base/status.h"
+#include "worker/guest/fault_report.h"
+#include "worker/guest/guest_process.h"
+#include "worker/guest/guest_protocol.h"
+#include "worker/guest/process_accounting.h"
+#include "worker/guest/tensor_memory.h"
+#include "worker/sandbox/text.h"
+
+namespace assay {
+namespace {
+
+constexpr absl::Duration kSetupMax = absl::Seconds(60);  // sandbox and mapping of all tensors
+constexpr absl::Duration kArmMax = absl::Seconds(60);    // flushing or touching all tensors
+constexpr absl::Duration kReapMax = absl::Seconds(10);
+constexpr absl::Duration kIdleMax = absl::Milliseconds(20);
+// How many looks at a word go between two looks at the clock: about a microsecond.
+constexpr int kSpinsPerClockRead = 64;
+constexpr int64_t kYieldAfterNs = 300'000;     // then the runner may be in the guest's way
+constexpr int64_t kHealthEveryNs = 1'000'000;  // looks at the guest's life and output
+
+// CLOCK_MONOTONIC_RAW is not slewed; the vDSO reads it from the TSC in about 25 ns.
+int64_t NowNs() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+int64_t DeadlineNs(absl::Duration timeout) {
+  return NowNs() + absl::ToInt64Nanoseconds(std::min(timeout, absl::Hours(24)));
+}
+
+void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#else
+  asm volatile("yield");
+#endif
+}
+
+// The mapped control block and the descriptor that the guest gets.
+struct ControlMemory {
+  UniqueFd fd;
+  GuestControlBlock* block = nullptr;
+
+  ControlMemory() = default;
+  ControlMemory(const ControlMemory&) = delete;
+  ~ControlMemory() {
+    if (block != nullptr) munmap(block, sizeof(GuestControlBlock));
+  }
+
+  absl::Status Make() {
+    fd.Reset(memfd_create("assay-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd.valid()) return ErrnoError(errno, "memfd_create");
+    if (ftruncate(fd.get(), sizeof(GuestControlBlock)) != 0) return ErrnoError(errno, "ftruncate");
+    // Without these a guest could cut the page off and crash the runner.
+    if (fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+      return ErrnoError(errno, "sealing the control block");
+    }
+    void* memory = mmap(nullptr, sizeof(GuestControlBlock), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_POPULATE, fd.get(), 0);
+    if (memory == MAP_FAILED) return ErrnoError(errno, "mmap of the control block");
+    block = new (memory) GuestControlBlock();
+    return absl::OkStatus();
+  }
+};
+
+class Session : public GuestSession {
+ public:
+  explicit Session(int64_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
+
+  absl::Status Open(const GuestOptions& options) {
+    ASSAY_RETURN_IF_ERROR(control_.Make());
+    int sockets[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
+      return ErrnoError(errno, "socketpair");
+    }
+    socket_.Reset(sockets[0]);
+    UniqueFd guest_socket(sockets[1]);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoError(errno, "pipe2");
+    output_reader_.Reset(ends[0]);
+    UniqueFd output_writer(ends[1]);
+    if (fcntl(output_reader_.get(), F_SETFL, O_NONBLOCK) != 0) return ErrnoError(errno, "fcntl");
+    ASSAY_ASSIGN_OR_RETURN(process_,
+                           GuestProcess::Start(options, {{output_writer.get(), 1},
+                                                         {output_writer.get(), 2},
+                                                         {guest_socket.get(), kGuestSocketFd},
+                                                         {control_.fd.get(), kGuestControlFd}}));
+    return absl::OkStatus();
+  }
+
+  absl::Status Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
+                    const std::vector<int64_t>& axes) override;
+  std::span<std::byte> Buffer(size_t index) override { return tensors_.at(index)->span(); }
+  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) override {
+    return Handshake(GuestAction::kInvoke, cache, timeout);
+  }
+  std::optional<CallTiming> CallEmpty() override {
+    return Handshake(GuestAction::kEmpty, GuestCache::kLeave, absl::Seconds(limits::kCallSeconds));
+  }
+  const std::optional<GuestEnd>& ended() const override { return end_; }
+  std::string output() override {
+    if (!end_.has_value()) Drain();
+    return CleanText(output_);
+  }
+  int pid() const override { return pid_; }
+  const std::vector<std::string>& walls() const override { return process_->walls(); }
+  const std::vector<std::string>& missing_walls() const override {
+    return process_->missing_walls();
+  }
+
+ private:
+  absl::Status SendSetup(int artifact_fd, const std::vector<GuestBuffer>& buffers,
+                         const std::vector<int64_t>& axes);
+  absl::Status ReceiveLayout();
+  absl::Status SetupFailure(const std::string& what);
+  void WaitUntilLoaded();
+  bool Arm(GuestAction action, GuestCache cache, CallTiming* timing);
+  std::optional<CallTiming> Handshake(GuestAction action, GuestCache cache, absl::Duration timeout);
+  void WaitUntilIdle(int64_t done_ns, CallTiming* timing);
+  bool CanariesHold();
+  bool Healthy();
+  void Drain();
+  void End(GuestFaultKind kind, std::string message);
+  void Finish();
+
+  // Spins until `seen()`. False when the guest ended or the time is up; then ended() is set.
+  template <typename Seen>
+  bool SpinUntil(Seen seen, int64_t deadline_ns, const char* what) {
+    int64_t start_ns = 0;
+    int64_t health_ns = 0;
+    while (true) {
+      for (int spin = 0; spin < kSpinsPerClockRead; ++spin) {
+        if (seen()) return true;
+        Pause();
+      }
+      const int64_t now_ns = NowNs();
+      if (start_ns == 0) {
+        start_ns = now_ns;
+        health_ns = now_ns + kHealthEveryNs;
+      }
+      if (now_ns >= deadline_ns) {
+        if (seen()) return true;
+        End(GuestFaultKind::kTimedOut, absl::StrCat(what, " took longer than its limit"));
+        return false;
+      }
+      if (now_ns >= health_ns) {
+        health_ns = now_ns + kHealthEveryNs;
+        if (!Healthy()) return false;
+      }
+      if (now_ns - start_ns > kYieldAfterNs) sched_yield();
+    }
+  }
+
+  const int64_t memory_bytes_max_;
+  ControlMemory control_;
+  UniqueFd socket_;
+  UniqueFd output_reader_;
+  std::unique_ptr<GuestProcess> process_;
+  std::optional<ProcessAccounting> accounting_;
+  std::vector<std::unique_ptr<TensorMemory>> tensors_;
+  std::vector<TensorPlace> places_;
+  bool loaded_ = false;
+  int pid_ = 0;
+  uint32_t command_ = 0;
+  uint64_t turn_ = 0;
+  std::string output_;
+  std::optional<GuestEnd> end_;
+};
+
+absl::Status Session::SendSetup(int artifact_fd, const std::vector<GuestBuffer>& buffers,
+                                const std::vector<int64_t>& axes) {
+  GuestSetup setup;
+  setup.tensor_count = static_cast<uint32_t>(buffers.size());
+  setup.axis_count = static_cast<uint32_t>(axes.size());
+  std::vector<int> descriptors = {artifact_fd};
+  uint64_t tensor_bytes = 0;
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    setup.tensors[i] = {buffers[i].bytes, buffers[i].writable ? 1u : 0u, 0};
+    descriptors.push_back(tensors_[i]->guest_descriptor());
+    tensor_bytes += TensorFileBytes(buffers[i].bytes) + 2 * kGuardBytes;
+  }
+  std::copy(axes.begin(), axes.end(), setup.axes);
+  const std::vector<std::string>& walls = process_->walls();
+  const bool by_cgroup = std::find(walls.begin(), walls.end(), kWallCgroupMemory) != walls.end();
+  if (!by_cgroup && memory_bytes_max_ > 0) {
+    setup.address_space_bytes = static_cast<uint64_t>(memory_bytes_max_) + tensor_bytes;
+  }
+  std::vector<char> control(CMSG_SPACE(descriptors.size() * sizeof(int)));
+  iovec part{&setup, sizeof(setup)};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+  std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size() * sizeof(int));
+  if (sendmsg(socket_.get(), &message, MSG_NOSIGNAL) != sizeof(setup)) {
+    return SetupFailure(absl::StrCat("sending the setup: ", std::strerror(errno)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Session::SetupFailure(const std::string& what) {
+  process_->Kill();
+  const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
+  Drain();
+  end_ = GuestEnd{};
+  end_->message = absl::StrCat("the guest could not be set up: ", what);
+  return absl::UnavailableError(absl::StrCat(
+      end_->message, exit.ok() ? "" : absl::StrCat("; ", std::string(exit.status().message())),
+      output_.empty() ? "" : absl::StrCat("; it wrote: ", CleanText(output_))));
+}
+
+absl::Status Session::ReceiveLayout() {
+  GuestLayout layout;
+  pollfd entries[2] = {{socket_.get(), POLLIN, 0}, {process_->end_descriptor(), POLLIN, 0}};
+  int ready;
+  do {
+    ready = poll(entries, 2, static_cast<int>(absl::ToInt64Milliseconds(kSetupMax)));
+  } while (ready < 0 && errno == EINTR);
+  if (ready <= 0) return SetupFailure("it did not answer in time");
+  if (recv(socket_.get(), &layout, sizeof(layout), MSG_DONTWAIT) != sizeof(layout)) {
+    return SetupFailure("it ended");
+  }
+  for (size_t i = 0; i < places_.size(); ++i) places_[i].address = layout.tensor_address[i];
+  return absl::OkStatus();
+}
+
+absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
+                           const std::vector<int64_t>& axes) {
+  if (loaded_ || end_.has_value()) return absl::FailedPreconditionError("a session loads once");
+  if (buffers.size() > kGuestTensorsMax || axes.size() > kGuestAxesMax) {
+    return absl::InvalidArgumentError(absl::StrCat("at most ", kGuestTensorsMax, " tensors and ",
+                                                   kGuestAxesMax, " axes; got ", buffers.size(),
+                                                   " and ", axes.size()));
+  }
+  loaded_ = true;
+  for (const GuestBuffer& buffer : buffers) {
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> tensor,
+                           TensorMemory::Create(buffer.bytes, buffer.writable));
+    tensors_.push_back(std::move(tensor));
+    places_.push_back({buffer, 0});
+  }
+  ASSAY_RETURN_IF_ERROR(SendSetup(artifact_fd, buffers, axes));
+  ASSAY_RETURN_IF_ERROR(ReceiveLayout());
+  socket_.Reset();
+  const absl::StatusOr<int> pid = process_->CommandPid();
+  if (!pid.ok()) return SetupFailure(std::string(pid.status().message()));
+  pid_ = *pid;
+  absl::StatusOr<ProcessAccounting> accounting = ProcessAccounting::Open(pid_);
+  // The candidate's own constructors may have ended it already.
+  if (accounting.ok()) accounting_ = *std::move(accounting);
+  WaitUntilLoaded();
+  if (!end_.has_value() && !accounting_.has_value()) {
+    return SetupFailure("its /proc entry cannot be read");
+  }
+  return absl::OkStatus();
+}
+
+void Session::WaitUntilLoaded() {
+  const int64_t deadline_ns = DeadlineNs(absl::Seconds(limits::kCallSeconds));
+  std::atomic<uint32_t>& state = control_.block->state;
+  while (!end_.has_value()) {
+    const uint32_t value = state.load(std::memory_order_acquire);
+    if (value == static_cast<uint32_t>(GuestState::kLoaded)) return;
+    const timespec step{0, 1'000'000};
+    (void)syscall(SYS_futex, &state, FUTEX_WAIT, value, &step, nullptr, 0);
+    if (!Healthy()) return;
+    if (NowNs() >= deadline_ns) {
+      End(GuestFaultKind::kTimedOut, "loading the artifact took longer than its limit");
+    }
+  }
+}
+
+bool Session::Arm(GuestAction action, GuestCache cache, CallTiming* timing) {
+  GuestControlBlock& block = *control_.block;
+  block.cache.store(static_cast<uint32_t>(cache), std::memory_order_relaxed);
+  block.action.store(static_cast<uint32_t>(action), std::memory_order_relaxed);
+  const uint32_t command = ++command_;
+  const int64_t start_ns = NowNs();
+  block.command.store(command, std::memory_order_release);
+  (void)syscall(SYS_futex, &block.command, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  const auto armed = [&] { return block.armed.load(std::memory_order_acquire) == command; };
+  if (!SpinUntil(armed, DeadlineNs(kArmMax), "getting ready for the next call")) return false;
+  timing->arm_ns = static_cast<double>(NowNs() - start_ns);
+  return true;
+}
+
+std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cache,
+                                             absl::Duration timeout) {
+  if (end_.has_value() || !loaded_) return std::nullopt;
+  GuestControlBlock& block = *control_.block;
+  CallTiming timing;
+  if (!Arm(action, cache, &timing)) return std::nullopt;
+  const ProcessAccounting::Sample before = accounting_->Read();
+  const uint64_t turn = ++turn_;
+  // Neither can be answered by chance, nor by what was seen before.
+  const uint64_t challenge = SecureRandom64() | 1;
+  const int64_t deadline_ns = DeadlineNs(timeout);
+
+  const int64_t go_ns = NowNs();
+  block.go.store(turn, std::memory_order_release);
+  const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
+  if (!SpinUntil(done, deadline_ns, "the call")) return std::nullopt;
+  const int64_t done_ns = NowNs();
+  block.challenge.store(challenge, std::memory_order_release);
+  const auto answered = [&] { return block.answer.load(std::memory_order_acquire) == challenge; };
+  if (!SpinUntil(answered, deadline_ns + absl::ToInt64Nanoseconds(kIdleMax), "returning")) {
+    return std::nullopt;
+  }
+  const int64_t answer_ns = NowNs();
+
+  timing.duration_ns = static_cast<double>(done_ns - go_ns);
+  timing.answer_ns = static_cast<double>(answer_ns - done_ns);
+  WaitUntilIdle(done_ns, &timing);
+  const ProcessAccounting::Sample after = accounting_->Read();
+  // It was running when `before` was taken, so every later start on a core ends a switch.
+  timing.context_switches = after.timeslices - before.timeslices;
+  timing.migrations = after.core != before.core ? 1 : 0;
+  Drain();
+  if (end_.has_value() || !CanariesHold()) return std::nullopt;
+  return timing;
+}
+
+// The guest has answered; it sleeps within microseconds unless the candidate still runs, or the
+// machine is busy.
+void Session::WaitUntilIdle(int64_t done_ns, CallTiming* timing) {
+  const int64_t deadline_ns = done_ns + absl::ToInt64Nanoseconds(kIdleMax);
+  int64_t now_ns;
+  bool asleep;
+  do {
+    asleep = accounting_->Asleep();
+    now_ns = NowNs();
+    if (!asleep) sched_yield();
+  } while (!asleep && now_ns < deadline_ns);
+  timing->idle_ns = static_cast<double>(now_ns - done_ns);
+}
+
+bool Session::CanariesHold() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!tensors_[i]->writable()) continue;
+    const std::optional<int64_t> broken = tensors_[i]->BrokenCanary();
+    if (!broken.has_value()) continue;
+    const GuestBuffer& buffer = places_[i].buffer;
+    End(GuestFaultKind::kCanaryBroken, absl::StrCat("wrote beside the output ", buffer.name,
+                                                    " at byte ", *broken, " of ", buffer.bytes));
+    end_->tensor = buffer.name;
+    end_->byte_offset = *broken;
+    return false;
+  }
+  return true;
+}
+
+bool Session::Healthy() {
+  Drain();
+  if (end_.has_value()) return false;
+  if (!process_->Ended()) return true;
+  Finish();
+  return false;
+}
+
+void Session::Drain() {
+  char buffer[16 << 10];
+  while (true) {
+    const ssize_t got = read(output_reader_.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    const size_t room = limits::kGuestOutputBytesMax - output_.size();
+    output_.append(buffer, std::min(room, static_cast<size_t>(got)));
+    if (static_cast<size_t>(got) > room) {
+      if (!end_.has_value()) {
+        End(GuestFaultKind::kOutputFlood,
+            absl::StrCat("wrote more than ", limits::kGuestOutputBytesMax, " bytes of output"));
+      }
+      return;
+    }
+  }
+}
+
+// Ends the guest for a reason seen from here.
+void Session::End(GuestFaultKind kind, std::string message) {
+  end_ = GuestEnd{};
+  end_->kind = static_cast<int>(kind);
+  end_->message = std::move(message);
+  process_->Kill();
+  const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
+  // A guest that waits for memory looks like one that takes long.
+  if (exit.ok() && exit->memory_limit) *end_ = ExplainExit(*exit, control_.block->fault, places_);
+  Drain();
+}
+
+// The guest ended by itself.
+void Session::Finish() {
+  const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
+  end_ = GuestEnd{};
+  if (exit.ok()) {
+    *end_ = ExplainExit(*exit, control_.block->fault, places_);
+  } else {
+    end_->message = std::string(exit.status().message());
+  }
+  Drain();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GuestSession>> GuestSession::Start(const GuestOptions& options) {
+  auto session = std::make_unique<Session>(options.memory_bytes_max);
+  ASSAY_RETURN_IF_ERROR(Annotate(session->Open(options), "starting a guest"));
+  return std::unique_ptr<GuestSession>(std::move(session));
+}
+
+}  // namespace assay

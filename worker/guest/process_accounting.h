@@ -1,0 +1,34 @@
+// What the kernel says about another process, read often and cheaply. Not thread-safe.
+#ifndef ASSAY_WORKER_GUEST_PROCESS_ACCOUNTING_H_
+#define ASSAY_WORKER_GUEST_PROCESS_ACCOUNTING_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+
+namespace assay {
+
+class ProcessAccounting {
+ public:
+  struct Sample {
+    int64_t timeslices = 0;  // how often it was put on a core
+    int64_t cpu_ns = 0;      // time on cores
+    int core = -1;           // the one it ran on last
+    bool asleep = false;     // waits in the kernel
+  };
+
+  // Keeps /proc/<pid>/{stat,schedstat} open.
+  static absl::StatusOr<ProcessAccounting> Open(int pid);
+  // Zeros, not asleep, once the process is gone. A few microseconds.
+  Sample Read() const;
+  bool Asleep() const;
+
+ private:
+  UniqueFd stat_;
+  UniqueFd schedstat_;  // not in every kernel
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_GUEST_PROCESS_ACCOUNTING_H_

@@ -1,0 +1,47 @@
+// One tensor's memory, shared with a guest: the runner's own writable view, a descriptor for the
+// guest, and canaries in what the tensor does not fill. Not thread-safe.
+#ifndef ASSAY_WORKER_GUEST_TENSOR_MEMORY_H_
+#define ASSAY_WORKER_GUEST_TENSOR_MEMORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+
+namespace assay {
+
+class TensorMemory {
+ public:
+  // `writable`: by the guest. Memory is taken at once; RESOURCE_EXHAUSTED when there is not enough.
+  static absl::StatusOr<std::unique_ptr<TensorMemory>> Create(size_t bytes, bool writable);
+  TensorMemory(const TensorMemory&) = delete;
+  ~TensorMemory();
+
+  std::span<std::byte> span() { return {mapping_ + offset_, bytes_}; }
+  bool writable() const { return writable_; }
+  // For the guest: of a tensor that it may only read, this cannot be written through, nor can the
+  // file be opened again for writing.
+  int guest_descriptor() const { return guest_fd_.get(); }
+  // Byte offset from the tensor's start of the first broken canary.
+  std::optional<int64_t> BrokenCanary() const;
+
+ private:
+  TensorMemory() = default;
+  void WriteCanaries();
+
+  std::byte* mapping_ = nullptr;
+  size_t mapping_bytes_ = 0;
+  size_t offset_ = 0;
+  size_t bytes_ = 0;
+  bool writable_ = false;
+  uint64_t seed_ = 0;  // of the canary bytes
+  UniqueFd guest_fd_;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_GUEST_TENSOR_MEMORY_H_

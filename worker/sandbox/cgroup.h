@@ -1,0 +1,66 @@
+// Control groups of sandboxes, v2 or v1 (memory and pids hierarchies), whichever the machine
+// delegates to this process.
+#ifndef ASSAY_WORKER_SANDBOX_CGROUP_H_
+#define ASSAY_WORKER_SANDBOX_CGROUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/file.h"
+
+namespace assay {
+
+// Where groups can be made. An empty path: that wall is missing, and the note says why.
+struct CgroupHome {
+  bool unified = false;     // v2: both paths are the same
+  std::string memory_path;  // .../assay
+  std::string pids_path;
+  std::string memory_note;
+  std::string pids_note;
+};
+
+// Tries it once (makes .../assay, removes groups that dead processes left); cached. Thread-safe.
+const CgroupHome& FindCgroupHome();
+
+// The groups of one sandbox. Destruction kills what is left in them and removes them.
+class Cgroup {
+ public:
+  struct Usage {
+    bool memory_limit = false;  // killed by its own limit
+    bool machine_oom = false;   // killed by another
+    int64_t peak_bytes = 0;
+  };
+
+  // Limits of 0 are not set. Where the machine gives no groups the result is empty, and valid.
+  static absl::StatusOr<Cgroup> Create(int slot, int64_t memory_bytes_max, int processes_max);
+  Cgroup(Cgroup&& other) noexcept;
+  Cgroup& operator=(Cgroup&&) = delete;
+  ~Cgroup() { Remove(); }
+
+  // Descriptors into which a process writes "0" to enter.
+  std::vector<int> entry_descriptors() const;
+  bool has_memory() const { return !memory_path_.empty(); }
+  bool has_pids() const { return !pids_path_.empty(); }
+  Usage ReadUsage() const;
+  // Kills what is left, waits until it is gone (bounded) and removes the groups.
+  void Remove();
+
+ private:
+  Cgroup() = default;
+  absl::Status MakeMemory(const std::string& path, int64_t bytes_max, bool unified);
+  absl::Status MakePids(const std::string& path, int processes_max);
+
+  bool unified_ = false;
+  int64_t memory_bytes_max_ = 0;
+  std::string memory_path_;
+  std::string pids_path_;  // the same as memory_path_ in v2
+  UniqueFd memory_entry_;
+  UniqueFd pids_entry_;
+};
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_SANDBOX_CGROUP_H_
