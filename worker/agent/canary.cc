@@ -22,7 +22,7 @@ void AddTensor(const char* name, v1::Tensor::Role role, v1::Problem* problem) {
   tensor.set_name(name);
   tensor.set_dtype(v1::F32);
   tensor.set_role(role);
-  tensor.add_shape("n");
+  tensor.add_shape(problem->axes(0).name());
   if (role == v1::Tensor::INPUT) {
     tensor.mutable_distribution()->mutable_normal()->set_stddev(1);
     tensor.set_scalable(true);

@@ -68,6 +68,20 @@ Judgement::Judgement(Pipeline* pipeline, const internal::v1::WorkSpec& work,
 
 absl::Status Judgement::Run() {
   FillEnvironment();
+  const absl::Status status = RunSteps();
+  if (out_of_time_) {
+    outcome_.set_verdict(v1::TIMED_OUT);
+    outcome_.set_reason("EVALUATION_TIMED_OUT");
+    outcome_.set_message(absl::StrCat("the evaluation did not end within ",
+                                      limits::kEvaluationSeconds,
+                                      " s; last: ", std::string(status.message())));
+  } else if (!status.ok()) {
+    return status;
+  }
+  return Conclude();
+}
+
+absl::Status Judgement::RunSteps() {
   ASSAY_ASSIGN_OR_RETURN(bool go_on, Prepare());
   if (go_on) {
     ASSAY_ASSIGN_OR_RETURN(go_on, BuildAll());
@@ -78,7 +92,7 @@ absl::Status Judgement::Run() {
   if (go_on && level_ == v1::PAIRED) {
     ASSAY_ASSIGN_OR_RETURN(go_on, RunPairs());
   }
-  return Conclude();
+  return absl::OkStatus();
 }
 
 absl::Status Judgement::CheckWanted() const {
@@ -205,8 +219,11 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   request.set_guest_core(options_.cores.guest_core);
   request.set_call_timeout_ms(limits::kCallSeconds * 1000);
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerClient> runner, options_.runners->Take());
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
-                         runner->Run(request, TimeLeft(), hooks_.keep_going));
+  absl::StatusOr<std::unique_ptr<Report>> ran = runner->Run(request, TimeLeft(), hooks_.keep_going);
+  // Single calls have a limit of their own: what is left is a candidate (or a reference) that is
+  // slow at every call, and another worker would wait as long.
+  out_of_time_ = absl::IsDeadlineExceeded(ran.status());
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, std::move(ran));
   verify_ns_ += report->verify_ns();
   measure_ns_ += report->measure_ns();
   if (report->has_error()) {

@@ -47,6 +47,7 @@ class Judgement {
     bool measure = false;
   };
 
+  absl::Status RunSteps();
   // The steps. False: the outcome has its verdict, go no further.
   absl::StatusOr<bool> Prepare();
   absl::StatusOr<bool> BuildAll();
@@ -92,6 +93,7 @@ class Judgement {
   BuildResult paired_baseline_;
   std::vector<std::unique_ptr<Report>> reports_;
 
+  bool out_of_time_ = false;
   absl::Duration build_time_;
   int64_t verify_ns_ = 0;
   int64_t measure_ns_ = 0;

@@ -1,0 +1,125 @@
+#include "assay/internal/v1/runner.pb.h"
+#include "assay/v1/candidate.pb.h"
+#include "assay/v1/evaluation.pb.h"
+#include "base/random.h"
+#include "gmock/gmock.h"
+#include "worker/detect/detector.h"
+
+namespace assay {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(DetectorsTest, NamesAreDistinctAndStable) {
+  std::vector<std::string> names;
+  for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
+  EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "late_work", "faster_than_ceiling",
+                                            "bimodal_times", "forbidden_source"));
+}
+
+TEST(StaleOutputTest, AnEarlierAnswerIsProofAWrongOneIsNot) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  work.set_workload("main");
+  work.set_reason("MISMATCH");
+  work.set_failed_timed_call(4);
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeStaleOutputDetector()->Inspect(evidence), IsEmpty());
+  work.set_stale_source("timed call 3");
+  const auto findings = MakeStaleOutputDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::PROOF);
+  EXPECT_EQ(findings[0].verdict, v1::GAMED);
+  EXPECT_EQ(findings[0].reason, "STALE_OUTPUT");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("timed call 3"));
+}
+
+TEST(LateWorkDetectorTest, OnlyThatFault) {
+  internal::v1::RunnerReport report;
+  report.mutable_candidate_fault()->set_kind(internal::v1::GuestFault::SIGNAL);
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeLateWorkDetector()->Inspect(evidence), IsEmpty());
+  report.mutable_candidate_fault()->set_kind(internal::v1::GuestFault::LATE_WORK);
+  EXPECT_THAT(MakeLateWorkDetector()->Inspect(evidence), SizeIs(1));
+}
+
+TEST(FasterThanCeilingTest, AboveTheMarginOnly) {
+  v1::WorkloadResult result;
+  result.set_workload("main");
+  result.mutable_measurement()->set_median_ns(100);
+  result.mutable_ceiling()->set_time_ns(104);
+  result.set_efficiency_ratio(1.04);
+  Evidence evidence;
+  evidence.results = {&result};
+  EXPECT_THAT(MakeFasterThanCeilingDetector()->Inspect(evidence), IsEmpty());
+  result.set_efficiency_ratio(1.06);
+  const auto findings = MakeFasterThanCeilingDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].verdict, v1::IMPLAUSIBLE);
+  EXPECT_EQ(findings[0].reason, "FASTER_THAN_CEILING");
+}
+
+v1::WorkloadResult ResultWithTimes(const std::vector<double>& times) {
+  v1::WorkloadResult result;
+  result.set_workload("main");
+  v1::RunnerSamples& samples = *result.mutable_measurement()->add_runners();
+  samples.mutable_warm_ns()->Add(times.begin(), times.end());
+  return result;
+}
+
+TEST(BimodalTimesTest, TwoGroupsAreNoticedOneIsNot) {
+  constexpr uint64_t kSeed = 99;
+  SCOPED_TRACE(kSeed);
+  Random random(kSeed);
+  std::vector<double> one;
+  std::vector<double> two;
+  std::vector<double> outliers;
+  for (int i = 0; i < 100; ++i) {
+    const double noise = 20 * random.Uniform();
+    one.push_back(1000 + 5 * noise);
+    two.push_back((i % 3 == 0 ? 1200 : 1000) + noise);
+    outliers.push_back((i % 20 == 0 ? 5000 : 1000) + noise);
+  }
+  const struct {
+    const char* name;
+    std::vector<double> times;
+    size_t findings;
+  } rows[] = {{"one", one, 0}, {"two", two, 1}, {"outliers", outliers, 0}, {"few", {1, 2}, 0}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const v1::WorkloadResult result = ResultWithTimes(row.times);
+    Evidence evidence;
+    evidence.results = {&result};
+    const auto findings = MakeBimodalTimesDetector()->Inspect(evidence);
+    ASSERT_THAT(findings, SizeIs(row.findings));
+    if (!findings.empty()) EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+  }
+}
+
+TEST(ForbiddenSourceTest, WordsInCodeWithTheirLines) {
+  v1::Candidate candidate;
+  v1::SourceFile& file = *candidate.add_files();
+  file.set_path("kernel.cc");
+  file.set_content(
+      "// rdtsc in a comment\n"
+      "/* clock_gettime\n"
+      "   syscall */ int my_syscalls = 0;\n"
+      "asm volatile(\"rdtsc\" : \"=a\"(t));\n"
+      "auto t = std::chrono::steady_clock::now();\n");
+  Evidence evidence;
+  evidence.candidate = &candidate;
+  const auto findings = MakeForbiddenSourceDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].line, 4);
+  EXPECT_EQ(findings[0].file, "kernel.cc");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("rdtsc"));
+  EXPECT_EQ(findings[1].line, 5);
+  EXPECT_EQ(findings[1].severity, v1::Finding::NOTICE);
+}
+
+}  // namespace
+}  // namespace assay
