@@ -10,12 +10,14 @@
 #include "assay/v1/problem.pb.h"
 #include "kernels/half.h"
 #include "kernels/tolerance/tolerance.h"
+#include "kernels/wide_loops.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kBlock = 1024;
-constexpr size_t kLanes = 8;
+// Independent sums. Many, so that the loops over them are element by element and vectorise.
+constexpr size_t kLanes = 64;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A sum of squares below this may have lost terms to underflow.
 constexpr double kSquaresMin = 1e-280;
@@ -86,15 +88,15 @@ void Load(DataType dtype, const std::byte* bytes, size_t first, size_t count, do
   }
 }
 
-double SumLanes(const std::array<double, kLanes>& lanes) {
+using Lanes = std::array<double, kLanes>;
+
+double Sum(const Lanes& lanes) {
   double sum = 0;
   for (const double lane : lanes) sum += lane;
   return sum;
 }
 
-double MaxLanes(const std::array<double, kLanes>& lanes) {
-  return *std::max_element(lanes.begin(), lanes.end());
-}
+double Max(const Lanes& lanes) { return *std::max_element(lanes.begin(), lanes.end()); }
 
 // The scale of one row, or of the output.
 struct Scale {
@@ -118,27 +120,36 @@ Scale CarefulScale(const double* want, size_t count, double overflow) {
   return out;
 }
 
-Scale ScaleOf(const double* want, size_t count, DataType dtype) {
-  std::array<double, kLanes> squares{};
-  std::array<double, kLanes> largest{};
-  const size_t whole = count / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
+struct SquareSums {
+  Lanes squares{};
+  Lanes largest{};
+};
+
+// `count` is a multiple of kLanes.
+ASSAY_WIDE_BODY void SumSquares(const double* want, size_t count, SquareSums* sums) {
+  for (size_t i = 0; i < count; i += kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) {
       const double value = want[i + lane];
       const double magnitude = std::fabs(value);
-      squares[lane] += value * value;
-      largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
+      sums->squares[lane] += value * value;
+      sums->largest[lane] = magnitude > sums->largest[lane] ? magnitude : sums->largest[lane];
     }
   }
+}
+
+Scale ScaleOf(const double* want, size_t count, DataType dtype) {
+  SquareSums sums;
+  const size_t whole = count / kLanes * kLanes;
+  DispatchWide<SumSquares>(want, whole, &sums);
   for (size_t i = whole; i < count; ++i) {
-    squares[0] += want[i] * want[i];
-    largest[0] = std::max(largest[0], std::fabs(want[i]));
+    sums.squares[i - whole] += want[i] * want[i];
+    sums.largest[i - whole] = std::max(sums.largest[i - whole], std::fabs(want[i]));
   }
   Scale out;
-  const double sum = SumLanes(squares);  // NaN or infinity when something is
+  const double sum = Sum(sums.squares);  // NaN or infinity when something is
   const double overflow = OverflowOf(dtype);
   if (sum >= kSquaresMin && sum <= std::numeric_limits<double>::max() &&
-      MaxLanes(largest) < overflow) {
+      Max(sums.largest) < overflow) {
     out.squares = sum;
     out.scale = std::sqrt(sum / static_cast<double>(count));
   } else {
@@ -148,32 +159,52 @@ Scale ScaleOf(const double* want, size_t count, DataType dtype) {
   return out;
 }
 
+struct BlockSums {
+  Lanes error_squares{};
+  Lanes ratio_max{};
+  Lanes wrong{};
+};
+
+// `count` is a multiple of kLanes.
+ASSAY_WIDE_BODY void SumErrors(const double* got, const double* want, size_t count, double scale,
+                               double element_max, BlockSums* sums) {
+  for (size_t i = 0; i < count; i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const double unit = std::fabs(want[i + lane]) + scale;
+      const double error = std::fabs(got[i + lane] - want[i + lane]);
+      const double ratio = error / unit;
+      sums->error_squares[lane] += error * error;
+      sums->ratio_max[lane] = ratio > sums->ratio_max[lane] ? ratio : sums->ratio_max[lane];
+      sums->wrong[lane] += error > element_max * unit ? 1.0 : 0.0;
+    }
+  }
+}
+
 struct BlockResult {
   double error_squares = 0;
   double ratio_max = 0;
   bool clean = true;  // nothing wrong, infinite or NaN
 };
 
-// got and want have `count` elements, a multiple of kLanes.
 BlockResult FastBlock(const double* got, const double* want, size_t count, double scale,
                       double element_max) {
-  std::array<double, kLanes> squares{};
-  std::array<double, kLanes> ratio_max{};
-  std::array<double, kLanes> wrong{};
-  for (size_t i = 0; i < count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double unit = std::fabs(want[i + lane]) + scale;
-      const double error = std::fabs(got[i + lane] - want[i + lane]);
-      const double ratio = error / unit;
-      squares[lane] += error * error;
-      ratio_max[lane] = ratio > ratio_max[lane] ? ratio : ratio_max[lane];
-      wrong[lane] += error > element_max * unit ? 1.0 : 0.0;
-    }
+  BlockSums sums;
+  const size_t whole = count / kLanes * kLanes;
+  DispatchWide<SumErrors>(got, want, whole, scale, element_max, &sums);
+  if (whole < count) {
+    // Zeros that compare right fill up the last group.
+    Lanes got_rest{};
+    Lanes want_rest{};
+    std::copy(got + whole, got + count, got_rest.begin());
+    std::copy(want + whole, want + count, want_rest.begin());
+    DispatchWide<SumErrors>(static_cast<const double*>(got_rest.data()),
+                            static_cast<const double*>(want_rest.data()), kLanes, scale,
+                            element_max, &sums);
   }
   BlockResult out;
-  out.error_squares = SumLanes(squares);
-  out.ratio_max = MaxLanes(ratio_max);
-  out.clean = SumLanes(wrong) == 0 && out.error_squares <= std::numeric_limits<double>::max();
+  out.error_squares = Sum(sums.error_squares);
+  out.ratio_max = Max(sums.ratio_max);
+  out.clean = Sum(sums.wrong) == 0 && out.error_squares <= std::numeric_limits<double>::max();
   return out;
 }
 
@@ -212,18 +243,17 @@ class ScaledComparison {
     for (size_t at = start; at < start + length;) {
       const size_t take = std::min(kBlock, start + length - at);
       Load(tensor_.dtype, got_, at, take, got.data());
-      const size_t whole = scale.ordinary ? take / kLanes * kLanes : 0;
-      if (whole > 0) {
-        const BlockResult result =
-            FastBlock(got.data(), want_ + at, whole, scale.scale, element_max_);
-        if (result.clean) {
-          error_squares_ += result.error_squares;
-          out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);
-        } else {
-          CompareCarefully(got.data(), at, whole, scale.scale);
-        }
+      BlockResult result;
+      result.clean = false;
+      if (scale.ordinary) {
+        result = FastBlock(got.data(), want_ + at, take, scale.scale, element_max_);
       }
-      CompareCarefully(got.data() + whole, at + whole, take - whole, scale.scale);
+      if (result.clean) {
+        error_squares_ += result.error_squares;
+        out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);
+      } else {
+        CompareCarefully(got.data(), at, take, scale.scale);
+      }
       at += take;
     }
   }
