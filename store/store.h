@@ -2,12 +2,19 @@
 //
 // Writes are asynchronous: they queue, a single writer thread applies a group of them in one
 // transaction, and each `done` is called after the group is durable, from the writer's thread (so
-// it must not block). Within a group every write succeeds or fails on its own. Writes are applied
-// in the order of the calls. Reads block the caller and see every write whose `done` was called.
-// All methods are thread-safe.
+// it must not block, nor call Shutdown; a write that is refused at once is answered from there too,
+// so a caller may hold locks). Within a group every write succeeds or fails on its own. Writes are
+// applied in the order of the calls. Reads block the caller and see every write whose `done` was
+// called. All methods are thread-safe.
 //
-// Errors: NOT_FOUND, ALREADY_EXISTS, ABORTED (a compare-and-set lost) with the reasons named below;
-// RESOURCE_EXHAUSTED with reason STORAGE_FULL when the disk is full; UNAVAILABLE after Shutdown.
+// Evaluations that come back, from writes and reads alike, have logs and no samples unless a method
+// says otherwise.
+//
+// Errors: NOT_FOUND with reason PROBLEM_NOT_FOUND, CANDIDATE_NOT_FOUND or EVALUATION_NOT_FOUND;
+// ALREADY_EXISTS, ABORTED (a compare-and-set lost) with the reasons named below; RESOURCE_EXHAUSTED
+// with reason STORAGE_FULL when the disk is full, or STORE_OVERLOADED when more creations wait than
+// limits::kStoreQueue... allow; UNAVAILABLE with reason STORE_SHUT_DOWN after Shutdown;
+// INVALID_ARGUMENT with reason PAGE_TOKEN_INVALID for a page key that another list made.
 #ifndef ASSAY_STORE_STORE_H_
 #define ASSAY_STORE_STORE_H_
 
@@ -34,7 +41,9 @@ using StoreDone = std::function<void(absl::StatusOr<T>)>;
 
 struct NewEvaluation {
   // With name, state QUEUED (or SUCCEEDED with outcome when a stored answer is given) and
-  // create_time set.
+  // create_time set. Names should sort by time of creation ("evaluations/" and the milliseconds
+  // since 1970 as 12 hexadecimal digits followed by 20 random ones), so that an index on them grows
+  // at its end. The store sets revision, update_time and the times of the timeline.
   v1::Evaluation evaluation;
   // Stored too unless a candidate of that name exists already. Name and digest are set.
   std::optional<v1::Candidate> candidate;
@@ -54,6 +63,8 @@ struct LeaseGrant {
   std::string worker;  // "workers/{worker}"
   int64_t fence = 0;   // greater than any before it
   int attempt = 0;     // counted from 1
+  // Of the problem that the worker is given; results rank under it. 0: the newest.
+  int problem_version = 0;
   absl::Time time;
 };
 
@@ -133,7 +144,8 @@ class Store {
   // Same digest: the stored candidate.
   virtual void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) = 0;
   // All or nothing. ALREADY_EXISTS with reason REQUEST_ID_REUSED for a known request_id with
-  // another digest.
+  // another digest, EVALUATION_EXISTS for a known name. Problem and candidates must exist, or come
+  // along.
   virtual void CreateEvaluations(std::vector<NewEvaluation> evaluations,
                                  StoreDone<std::vector<CreatedEvaluation>> done) = 0;
   // QUEUED -> RUNNING. ABORTED with reason NOT_QUEUED otherwise, or when `fence` is not greater
