@@ -355,6 +355,9 @@ TEST(BuildCacheTest, TheOldestEntriesGoFirst) {
   ASSERT_OK_AND_ASSIGN(const BuildCache cache, BuildCache::Open(directory.path(), 1000));
   ASSERT_OK(cache.Store("one", std::string(300, '1'), ""));
   ASSERT_OK(cache.Store("two", std::string(300, '2'), ""));
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    std::filesystem::last_write_time(entry.path(), std::filesystem::file_time_type());
+  }
   ASSERT_TRUE(cache.Find("one").has_value());  // and is now the younger of the two
   ASSERT_OK(cache.Store("three", std::string(300, '3'), "log"));
   EXPECT_TRUE(cache.Find("one").has_value());

@@ -98,6 +98,12 @@ GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
   if (exit.code == kGuestExitFault && fault.kind.load(std::memory_order_acquire) != 0) {
     return ExplainRecord(fault, tensors);
   }
+  // The guest's handler names the call, unless the candidate has blocked signals.
+  if (exit.signal == SIGSYS) {
+    return Make(GuestFaultKind::kForbiddenSyscall,
+                "made a forbidden system call with signals blocked, as pthread_create does",
+                exit.signal);
+  }
   // The candidate cannot send it to itself.
   if (exit.signal == SIGKILL) {
     return Make(GuestFaultKind::kNone, "the guest was killed from outside", exit.signal);

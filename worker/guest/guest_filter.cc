@@ -95,10 +95,11 @@ class Program {
     Return(SECCOMP_RET_TRAP);
   }
 
-  // Allows the call when the low half of argument `index` equals `value`, else traps.
-  void WhenEqual(uint32_t number, int index, uint32_t value) {
-    Add(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 4);
+  // Allows the call when the low half of argument `index`, masked, equals `value`, else traps.
+  void WhenEqual(uint32_t number, int index, uint32_t mask, uint32_t value) {
+    Add(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 5);
     Load(Argument(index));
+    Add(BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
     Add(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
     Return(SECCOMP_RET_ALLOW);
     Return(SECCOMP_RET_TRAP);
@@ -149,7 +150,10 @@ int InstallGuestFilter(GuestFilterStage stage) {
   for (const uint32_t number : kAlwaysAllowed) program.Always(number, SECCOMP_RET_ALLOW);
   for (const uint32_t number : kRefusedQuietly) program.Always(number, kErrno | ENOTTY);
   program.WhenNull(SYS_prlimit64, 2);
-  program.WhenEqual(SYS_tgkill, 2, SIGABRT);
+  program.WhenEqual(SYS_tgkill, 2, ~0u, SIGABRT);
+  // Signals 32 and 33 are the C library's own. It sets them before it starts a thread, and it is
+  // the thread that is to be refused.
+  program.WhenEqual(SYS_rt_sigaction, 0, ~1u, 32);
   if (stage == GuestFilterStage::kLoading) {
     for (const uint32_t number : kLoadingAllowed) program.Always(number, SECCOMP_RET_ALLOW);
     program.WithoutBits(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC);

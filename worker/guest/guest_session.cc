@@ -91,7 +91,8 @@ struct ControlMemory {
 
 class Session : public GuestSession {
  public:
-  explicit Session(int64_t memory_bytes_max) : memory_bytes_max_(memory_bytes_max) {}
+  Session(int64_t memory_bytes_max, absl::Duration load_timeout)
+      : memory_bytes_max_(memory_bytes_max), load_timeout_(load_timeout) {}
 
   absl::Status Open(const GuestOptions& options) {
     ASSAY_RETURN_IF_ERROR(control_.Make());
@@ -178,6 +179,7 @@ class Session : public GuestSession {
   }
 
   const int64_t memory_bytes_max_;
+  const absl::Duration load_timeout_;
   ControlMemory control_;
   UniqueFd socket_;
   UniqueFd output_reader_;
@@ -287,7 +289,7 @@ absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buff
 }
 
 void Session::WaitUntilLoaded() {
-  const int64_t deadline_ns = DeadlineNs(absl::Seconds(limits::kCallSeconds));
+  const int64_t deadline_ns = DeadlineNs(load_timeout_);
   std::atomic<uint32_t>& state = control_.block->state;
   while (!end_.has_value()) {
     const uint32_t value = state.load(std::memory_order_acquire);
@@ -433,7 +435,7 @@ void Session::Finish() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GuestSession>> GuestSession::Start(const GuestOptions& options) {
-  auto session = std::make_unique<Session>(options.memory_bytes_max);
+  auto session = std::make_unique<Session>(options.memory_bytes_max, options.load_timeout);
   ASSAY_RETURN_IF_ERROR(Annotate(session->Open(options), "starting a guest"));
   return std::unique_ptr<GuestSession>(std::move(session));
 }

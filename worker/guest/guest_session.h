@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/limits.h"
 #include "worker/guest/control_block.h"
 
 namespace assay {
@@ -28,6 +29,7 @@ struct GuestOptions {
   int core = -1;                 // pins the guest; -1: not pinned
   bool allow_unsandboxed = false;  // for sanitizer builds and machines without user namespaces;
                                    // reported as missing walls
+  absl::Duration load_timeout = absl::Seconds(limits::kCallSeconds);  // of the artifact
 };
 
 // One tensor argument.
@@ -89,8 +91,9 @@ class GuestSession {
   // stdout and stderr of the candidate so far, capped.
   virtual std::string output() = 0;
 
-  // Process id of the guest as seen from here, for scheduling and accounting.
-  virtual int pid() const = 0;
+  // Process id of the guest as seen from here, for scheduling and accounting; 0 before Load, and
+  // where there is no process.
+  virtual int pid() const { return 0; }
 
   // Walls that stand around this guest, and those that the machine could not give.
   virtual const std::vector<std::string>& walls() const = 0;

@@ -23,6 +23,8 @@ namespace {
 
 constexpr char kHomeName[] = "assay";
 constexpr char kSelfLeaf[] = "assay-self";
+// The kernel charges in batches, so that the last one may be missing from the peak.
+constexpr int64_t kChargeSlackBytes = 1 << 20;
 constexpr int kSuffixesMax = 4096;        // sandboxes of one process and slot at once
 constexpr int kRemoveAttemptsMax = 2000;  // one millisecond each
 
@@ -299,8 +301,10 @@ Cgroup::Usage Cgroup::ReadUsage() const {
     int64_t swap_failures = 0;
     (void)absl::SimpleAtoi(ReadSmall(memory_path_ + "/memory.failcnt"), &failures);
     (void)absl::SimpleAtoi(ReadSmall(memory_path_ + "/memory.memsw.failcnt"), &swap_failures);
-    limit_hit = failures + swap_failures > 0;
     (void)absl::SimpleAtoi(ReadSmall(memory_path_ + "/memory.max_usage_in_bytes"), &peak);
+    // Newer kernels no longer count failures here; then the peak shows that the limit was met.
+    limit_hit = failures + swap_failures > 0 ||
+                (memory_bytes_max_ > 0 && peak + kChargeSlackBytes >= memory_bytes_max_);
   }
   usage.memory_limit = kills > 0 && limit_hit;
   usage.machine_oom = kills > 0 && !limit_hit;
