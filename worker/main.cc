@@ -96,11 +96,12 @@ RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement&
   RunnerPoolOptions pool;
   const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
   const bool allow_unsandboxed = options.allow_unsandboxed;
-  pool.start = [folder, cores, allow_unsandboxed](int slot) {
+  pool.start = [folder, cores, allow_unsandboxed](int slot, int guests) {
     RunnerOptions runner;
     runner.runner_binary = folder + "/assay-runner";
     runner.guest_binary = folder + "/assay-guest";
     runner.slot = slot;
+    runner.guests = guests;
     runner.guest_core = cores.guest_core;
     runner.allow_unsandboxed = allow_unsandboxed;
     return RunnerClient::Start(runner);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/dispatch.pb.h"
+#include "assay/internal/v1/runner.pb.h"
 #include "base/status.h"
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
@@ -402,7 +403,7 @@ class FakeRunner : public RunnerClient {
 
 TEST(RunnerPoolTest, EveryRunnerIsFreshAndSlotsGoRound) {
   RunnerPoolOptions options;
-  options.start = [](int slot) { return std::make_unique<FakeRunner>(slot); };
+  options.start = [](int slot, int guests) { return std::make_unique<FakeRunner>(slot); };
   options.slot_max = 3;
   RunnerPool pool(options);
   std::vector<int> slots;
@@ -415,11 +416,11 @@ TEST(RunnerPoolTest, EveryRunnerIsFreshAndSlotsGoRound) {
 
 TEST(RunnerPoolTest, AFailureToStartReachesTheCaller) {
   RunnerPoolOptions options;
-  options.start = [](int) -> absl::StatusOr<std::unique_ptr<RunnerClient>> {
+  options.start = [](int, int) -> absl::StatusOr<std::unique_ptr<RunnerClient>> {
     return absl::ResourceExhaustedError("fork");
   };
   RunnerPool pool(options);
-  pool.Refill();
+  pool.Refill(2);
   EXPECT_THAT(pool.Take(), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 

@@ -18,6 +18,8 @@ namespace assay {
 namespace {
 
 constexpr int kPairsDefault = 8;
+constexpr int kGuestsMin = 2;
+constexpr int kGuestsMax = 8;
 
 void SetUnsupported(std::string_view reason, std::string_view message, v1::Outcome* outcome) {
   outcome->set_verdict(v1::UNSUPPORTED);
@@ -356,6 +358,10 @@ absl::StatusOr<bool> Judgement::RunPairs() {
     }
   }
   return true;
+}
+
+int Judgement::guest_count() const {
+  return std::clamp(2 * static_cast<int>(items_.size()), kGuestsMin, kGuestsMax);
 }
 
 void Judgement::FillTimeline(v1::Timeline* timeline) const {

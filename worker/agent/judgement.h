@@ -25,6 +25,8 @@ class Judgement {
   // A bad status is the infrastructure's. Afterwards the outcome has a verdict.
   absl::Status Run();
   void FillTimeline(v1::Timeline* timeline) const;
+  // Guests that one runner of this evaluation needs: two a workload, within reason.
+  int guest_count() const;
 
  private:
   using Report = internal::v1::RunnerReport;

@@ -16,7 +16,7 @@ absl::Status Pipeline::Judge(const internal::v1::WorkSpec& work, const PipelineH
   Judgement judgement(this, work, hooks, outcome);
   const absl::Status status = judgement.Run();
   judgement.FillTimeline(timeline);
-  options_.runners->Refill();
+  options_.runners->Refill(judgement.guest_count());
   return status;
 }
 

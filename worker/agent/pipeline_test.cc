@@ -62,13 +62,17 @@ class FakeRunners : public RunnerSource {
   absl::StatusOr<std::unique_ptr<RunnerClient>> Take() override {
     return std::make_unique<Client>(this);
   }
-  void Refill() override { ++refills; }
+  void Refill(int guests) override {
+    ++refills;
+    refill_guests = guests;
+  }
 
   std::vector<RunnerRequest> requests;
   std::function<void(const RunnerRequest&, RunnerReport*)> edit;
   std::map<std::string, double> warm_ns;
   absl::Status status;
   int refills = 0;
+  int refill_guests = 0;
 
  private:
   class Client : public RunnerClient {
@@ -191,6 +195,7 @@ TEST_F(PipelineTest, VerifiesSelectedWithTheBatteryAndTheOthersAlong) {
   EXPECT_EQ(outcome_.env_id().size(), 64u);
   EXPECT_THAT(stages_, ElementsAre("BUILD", "VERIFY"));
   EXPECT_EQ(runners_.refills, 1);
+  EXPECT_EQ(runners_.refill_guests, 6);
 }
 
 TEST_F(PipelineTest, WorkloadsCanBeSelectedByNameAndAxes) {

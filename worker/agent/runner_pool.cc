@@ -27,6 +27,7 @@ int RunnerPool::NextSlot() {
 void RunnerPool::Loop() {
   while (true) {
     int slot = 0;
+    int guests = 0;
     {
       absl::MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &RunnerPool::HasWork));
@@ -34,8 +35,9 @@ void RunnerPool::Loop() {
       --wanted_;
       starting_ = true;
       slot = NextSlot();
+      guests = guests_;
     }
-    absl::StatusOr<std::unique_ptr<RunnerClient>> runner = options_.start(slot);
+    absl::StatusOr<std::unique_ptr<RunnerClient>> runner = options_.start(slot, guests);
     absl::MutexLock lock(&mutex_);
     starting_ = false;
     if (runner.ok()) {
@@ -50,6 +52,7 @@ void RunnerPool::Loop() {
 
 absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Take() {
   int slot = 0;
+  int guests = 0;
   {
     absl::MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(this, &RunnerPool::HasAnswer));
@@ -61,12 +64,14 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Take() {
       return runner;
     }
     slot = NextSlot();
+    guests = guests_;
   }
-  return options_.start(slot);
+  return options_.start(slot, guests);
 }
 
-void RunnerPool::Refill() {
+void RunnerPool::Refill(int guests) {
   absl::MutexLock lock(&mutex_);
+  guests_ = guests;
   const int missing = options_.ready_max - static_cast<int>(ready_.size()) - (starting_ ? 1 : 0);
   wanted_ = missing > 0 ? missing : 0;
 }

@@ -14,8 +14,8 @@
 namespace assay {
 
 struct RunnerPoolOptions {
-  // Starts one runner in the given slot. Called on any thread.
-  std::function<absl::StatusOr<std::unique_ptr<RunnerClient>>(int slot)> start;
+  // Starts one runner in the given slot, which starts `guests` guests. Called on any thread.
+  std::function<absl::StatusOr<std::unique_ptr<RunnerClient>>(int slot, int guests)> start;
   int ready_max = 2;
   // Slots go round from 1 to this.
   int slot_max = 60;
@@ -27,7 +27,7 @@ class RunnerPool : public RunnerSource {
   ~RunnerPool() override;
 
   absl::StatusOr<std::unique_ptr<RunnerClient>> Take() override;
-  void Refill() override;
+  void Refill(int guests) override;
 
  private:
   void Loop();
@@ -42,6 +42,7 @@ class RunnerPool : public RunnerSource {
   std::deque<std::unique_ptr<RunnerClient>> ready_ ABSL_GUARDED_BY(mutex_);
   int wanted_ ABSL_GUARDED_BY(mutex_) = 0;
   bool starting_ ABSL_GUARDED_BY(mutex_) = false;
+  int guests_ ABSL_GUARDED_BY(mutex_) = 2;
   int next_slot_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -16,7 +16,8 @@ class RunnerSource {
   // A fresh runner that waits for its request. Blocks while one starts.
   virtual absl::StatusOr<std::unique_ptr<RunnerClient>> Take() = 0;
   // Lets runners be started ahead in the background. Not called while something is measured.
-  virtual void Refill() = 0;
+  // Each starts with `guests` guests: what the next evaluation probably needs.
+  virtual void Refill(int guests) = 0;
 };
 
 }  // namespace assay

@@ -96,7 +96,9 @@ TEST(BimodalTimesTest, TwoGroupsAreNoticedOneIsNot) {
     evidence.results = {&result};
     const auto findings = MakeBimodalTimesDetector()->Inspect(evidence);
     ASSERT_THAT(findings, SizeIs(row.findings));
-    if (!findings.empty()) EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+    for (const DetectorFinding& finding : findings) {
+      EXPECT_EQ(finding.severity, v1::Finding::NOTICE);
+    }
   }
 }
 

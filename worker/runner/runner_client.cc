@@ -187,6 +187,8 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerClient::Start(const RunnerOp
                                               options.guest_binary,
                                               "--slot",
                                               absl::StrCat(options.slot),
+                                              "--guests-ahead",
+                                              absl::StrCat(options.guests),
                                               "--guest-core",
                                               absl::StrCat(options.guest_core),
                                               "--allow-unsandboxed",

@@ -20,6 +20,7 @@ struct RunnerOptions {
   std::string runner_binary;
   std::string guest_binary;
   int slot = 0;         // unique among live runners of the machine
+  int guests = 2;       // that it starts ahead
   int guest_core = -1;  // where the guests that it starts ahead are pinned; -1: nowhere
   bool allow_unsandboxed = false;
 };

@@ -27,7 +27,7 @@
 namespace {
 
 constexpr int kReportFd = 3;
-constexpr int kGuestsAhead = 2;
+constexpr int kGuestsAheadDefault = 2;
 constexpr int kExitUsage = 2;
 // Guests of one runner that may be alive at once, and so slots between two runners.
 constexpr int kGuestSlotsPerRunner = 16;
@@ -46,7 +46,7 @@ int IntFlag(const std::map<std::string, std::string>& flags, const std::string& 
   return value;
 }
 
-std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base) {
+std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base, int guests_ahead) {
   assay::GuestPoolOptions options;
   options.start = [base](int index) {
     assay::GuestOptions guest = base;
@@ -54,7 +54,7 @@ std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base) {
     return assay::GuestSession::Start(guest);
   };
   auto pool = std::make_unique<assay::GuestPool>(std::move(options));
-  pool->Prepare(kGuestsAhead);
+  pool->Prepare(guests_ahead);
   return pool;
 }
 
@@ -94,7 +94,8 @@ int main(int argc, char** argv) {
   guest.core = IntFlag(flags, "--guest-core", -1);
   guest.memory_bytes_max = assay::limits::kGuestMemoryBytes;
   guest.allow_unsandboxed = IntFlag(flags, "--allow-unsandboxed", 0) != 0;
-  std::unique_ptr<assay::GuestPool> pool = MakePool(guest);
+  std::unique_ptr<assay::GuestPool> pool =
+      MakePool(guest, IntFlag(flags, "--guests-ahead", kGuestsAheadDefault));
 
   absl::StatusOr<std::string> bytes =
       assay::ReadFrame(STDIN_FILENO, assay::limits::kReportBytesMax);
@@ -115,7 +116,7 @@ int main(int argc, char** argv) {
       pool.reset();  // the old guests give their slots back first
       guest.core = request.guest_core();
       guest.memory_bytes_max = memory_bytes;
-      pool = MakePool(guest);
+      pool = MakePool(guest, kGuestsAheadDefault);
     }
     Pin(request.runner_core());
     assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), &report);

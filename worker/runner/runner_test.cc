@@ -73,6 +73,13 @@ FakeGuestPlan Computing(std::function<void(int call, const Tensors& tensors)> co
   return plan;
 }
 
+GuestEnd End(int kind, const std::string& message) {
+  GuestEnd end;
+  end.kind = kind;
+  end.message = message;
+  return end;
+}
+
 float* Floats(std::span<std::byte> bytes) { return reinterpret_cast<float*>(bytes.data()); }
 
 TEST_F(RunnerTest, ARightCandidatePassesTheBattery) {
@@ -200,7 +207,7 @@ TEST_F(RunnerTest, GuestEndsAreReportedWithWorkloadAndCase) {
   EXPECT_FALSE(report.has_error());
 
   FakeGuestPlan unloadable = TripleCandidate();
-  unloadable.load_end = GuestEnd{GuestFault::LOAD_FAILED, "no symbol"};
+  unloadable.load_end = End(GuestFault::LOAD_FAILED, "no symbol");
   EXPECT_EQ(Run(unloadable).candidate_fault().kind(), GuestFault::LOAD_FAILED);
 }
 
@@ -208,7 +215,7 @@ TEST_F(RunnerTest, FaultsOfTheReferenceAreItsOwn) {
   AddWork("main", 64, true, false);
   FakeGuestPlan crashing = TripleReference();
   crashing.end_at_call = 1;
-  crashing.end = GuestEnd{GuestFault::SIGNAL, "signal 11"};
+  crashing.end = End(GuestFault::SIGNAL, "signal 11");
   EXPECT_THAT(Run(TripleCandidate(), crashing).reference_fault().message(), HasSubstr("signal 11"));
 
   const FakeGuestPlan infinite = Computing([](int, const Tensors& t) {
