@@ -1,0 +1,673 @@
+#include "server/dispatch/dispatcher.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "assay/internal/v1/dispatch.grpc.pb.h"
+#include "base/limits.h"
+#include "base/test_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/dispatch/dispatch_service.h"
+#include "server/dispatch/dispatcher_core.h"
+#include "server/dispatch/task_runner.h"
+#include "server/dispatch/times.h"
+#include "store/testing/builders.h"
+#include "store/testing/fake_store.h"
+
+namespace assay {
+namespace {
+
+namespace iv1 = internal::v1;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Tasks wait until the test runs them.
+class ManualRunner : public TaskRunner {
+ public:
+  void Run(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  bool RunAll() {
+    if (tasks_.empty()) return false;
+    for (auto& task : std::exchange(tasks_, {})) task();
+    return true;
+  }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
+
+template <typename T>
+struct Answer {
+  std::vector<absl::StatusOr<T>> results;
+  DispatchDone<T> Done() {
+    return [this](absl::StatusOr<T> result) { results.push_back(std::move(result)); };
+  }
+  bool open() const { return results.empty(); }
+  const absl::StatusOr<T>& operator*() const { return results.at(0); }
+  const absl::StatusOr<T>* operator->() const { return &results.at(0); }
+};
+
+iv1::RegisterWorkerRequest Registration(const std::string& worker) {
+  iv1::RegisterWorkerRequest request;
+  request.set_worker(worker);
+  request.set_lease_count_max(4);
+  v1::Device* device = request.mutable_description()->add_devices();
+  device->set_kind("cpu");
+  device->set_device_class("cpu-test");
+  return request;
+}
+
+iv1::AcquireLeaseRequest PollRequest(const std::string& session, const std::string& id,
+                                     int wait_seconds = 20) {
+  iv1::AcquireLeaseRequest request;
+  request.set_session(session);
+  request.set_poll_id(id);
+  request.mutable_wait()->set_seconds(wait_seconds);
+  return request;
+}
+
+// The core on a store whose writes, and a runner whose tasks, the test runs.
+class DispatcherTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    store_.CreateProblem(testing::MakeProblem("gelu"), [](absl::StatusOr<v1::Problem>) {});
+    store_.RunPending();
+    Start();
+  }
+  void Start() {
+    ++starts_;
+    runner_ = std::make_shared<ManualRunner>();
+    DispatcherOptions options;
+    options.clock = &clock_;
+    options.store = &store_;
+    options.identity = [](const v1::Evaluation& evaluation, const v1::Worker& worker,
+                          const v1::Device& device) {
+      return absl::StrCat(evaluation.name(), "|", worker.name(), "|", device.name());
+    };
+    QueueOptions queue_options;
+    queue_options.instance = absl::StrCat("start", starts_);
+    auto core = DispatcherCore::Create(options, queue_options, runner_);
+    ASSERT_OK(core);
+    core_ = *core;
+    core_->SetObserver([this](const v1::Evaluation& e) {
+      observed_.push_back(absl::StrCat(e.name(), " ", v1::State_Name(e.state()),
+                                       e.stage().empty() ? "" : " " + e.stage(),
+                                       e.waiting_reason().empty() ? "" : " waits"));
+    });
+  }
+  // Runs writes and tasks until nothing is left.
+  void Settle() {
+    do {
+      store_.RunPending();
+    } while (runner_->RunAll() || store_.pending_count() > 0);
+  }
+  v1::Evaluation Create(const std::string& id, const std::string& device_class = "cpu") {
+    NewEvaluation evaluation = testing::MakeEvaluation(id);
+    evaluation.evaluation.set_device_class(device_class);
+    v1::Evaluation created;
+    store_.CreateEvaluations({evaluation},
+                             [&](absl::StatusOr<std::vector<CreatedEvaluation>> result) {
+                               ASSERT_OK(result);
+                               created = result->front().evaluation;
+                             });
+    store_.RunPending();
+    core_->Enqueue({created});
+    return created;
+  }
+  std::string Register(const std::string& worker, const std::vector<iv1::LeaseRef>& held = {}) {
+    iv1::RegisterWorkerRequest request = Registration(worker);
+    for (const iv1::LeaseRef& ref : held) *request.add_held_leases() = ref;
+    core_->Register(request, registered_.emplace_back().Done());
+    EXPECT_OK(*registered_.back());
+    return (*registered_.back())->session();
+  }
+  iv1::Lease Lease(const std::string& session) {
+    Answer<iv1::AcquireLeaseResponse> answer;
+    core_->Acquire(PollRequest(session, absl::StrCat("poll", ++polls_)), answer.Done());
+    Settle();
+    EXPECT_FALSE(answer.open());
+    if (answer.open() || !answer->ok()) return {};
+    EXPECT_TRUE((*answer)->has_lease());
+    return (*answer)->lease();
+  }
+  iv1::CompleteLeaseRequest Completion(const std::string& session, const iv1::LeaseRef& ref) {
+    iv1::CompleteLeaseRequest request;
+    request.set_session(session);
+    *request.mutable_ref() = ref;
+    request.mutable_outcome()->set_verdict(v1::PASSED);
+    return request;
+  }
+  v1::Evaluation Stored(const std::string& name) { return *store_.GetEvaluation(name, true); }
+
+  FakeClock clock_;
+  FakeStore store_{FakeStore::Mode::kManual};
+  std::shared_ptr<ManualRunner> runner_;
+  std::shared_ptr<DispatcherCore> core_;
+  std::deque<Answer<iv1::RegisterWorkerResponse>> registered_;
+  std::vector<std::string> observed_;
+  int starts_ = 0;
+  int polls_ = 0;
+};
+
+TEST_F(DispatcherTest, LeaseCarriesTheWorkAndIsDurableBeforeItIsTold) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  Answer<iv1::AcquireLeaseResponse> answer;
+  core_->Acquire(PollRequest(session, "p"), answer.Done());
+  runner_->RunAll();
+  EXPECT_TRUE(answer.open());
+  EXPECT_EQ(Stored(created.name()).state(), v1::QUEUED);
+  Settle();
+  ASSERT_FALSE(answer.open());
+  ASSERT_OK(*answer);
+  const iv1::Lease& lease = (*answer)->lease();
+  EXPECT_EQ(lease.ref().evaluation(), created.name());
+  EXPECT_EQ(lease.ref().fence(), 1);
+  EXPECT_EQ(lease.attempt(), 1);
+  EXPECT_EQ(lease.duration().seconds(), 30);
+  EXPECT_EQ(lease.work().evaluation().state(), v1::RUNNING);
+  EXPECT_EQ(lease.work().evaluation().worker(), "workers/w");
+  EXPECT_EQ(lease.work().problem().name(), "problems/gelu");
+  EXPECT_GT(lease.work().problem().files_size(), 0);
+  EXPECT_EQ(lease.work().candidate().name(), created.candidate());
+  EXPECT_THAT(observed_, ElementsAre(created.name() + " RUNNING"));
+}
+
+TEST_F(DispatcherTest, CompletionIsAcknowledgedWhenDurableWithIdentityAndClass) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  const iv1::Lease lease = Lease(session);
+  Answer<iv1::CompleteLeaseResponse> answer;
+  Answer<iv1::CompleteLeaseResponse> twin;
+  core_->Complete(Completion(session, lease.ref()), answer.Done());
+  core_->Complete(Completion(session, lease.ref()), twin.Done());
+  EXPECT_TRUE(answer.open());
+  Settle();
+  ASSERT_OK(*answer);
+  EXPECT_FALSE((*answer)->already_recorded());
+  EXPECT_TRUE((*twin)->already_recorded());
+  EXPECT_EQ(Stored(created.name()).state(), v1::SUCCEEDED);
+  EXPECT_OK(store_.FindByIdentity(absl::StrCat(created.name(), "|workers/w|workers/w/devices/0")));
+  // After a lost answer, and even after a restart.
+  core_.reset();
+  Start();
+  Answer<iv1::CompleteLeaseResponse> late;
+  core_->Complete(Completion(Register("w"), lease.ref()), late.Done());
+  Settle();
+  ASSERT_OK(*late);
+  EXPECT_TRUE((*late)->already_recorded());
+  EXPECT_EQ(observed_.back(), created.name() + " SUCCEEDED");
+}
+
+TEST_F(DispatcherTest, FullDiskGrantsNothingAndLosesNoCompletion) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  Settle();
+  const absl::Status full =
+      ErrorWithReason(absl::StatusCode::kResourceExhausted, "STORAGE_FULL", "the disk is full");
+  Answer<iv1::AcquireLeaseResponse> poll;
+  core_->Acquire(PollRequest(session, "p"), poll.Done());
+  runner_->RunAll();
+  store_.FailNextWrite(full);
+  Settle();
+  EXPECT_TRUE(poll.open());
+  EXPECT_EQ(Stored(created.name()).state(), v1::QUEUED);
+  clock_.Advance(absl::Seconds(1));
+  core_->Tick();
+  runner_->RunAll();
+  Settle();
+  ASSERT_FALSE(poll.open());
+  const iv1::LeaseRef ref = (*poll)->lease().ref();
+  EXPECT_EQ((*poll)->lease().attempt(), 1);
+
+  Answer<iv1::CompleteLeaseResponse> refused;
+  core_->Complete(Completion(session, ref), refused.Done());
+  store_.FailNextWrite(full);
+  Settle();
+  EXPECT_THAT(*refused,
+              AllOf(StatusIs(absl::StatusCode::kResourceExhausted), HasReason("STORAGE_FULL")));
+  Answer<iv1::CompleteLeaseResponse> again;
+  core_->Complete(Completion(session, ref), again.Done());
+  Settle();
+  ASSERT_OK(*again);
+  EXPECT_FALSE((*again)->already_recorded());
+}
+
+TEST_F(DispatcherTest, UnreadableWorkFailsTheEvaluationNotTheWorker) {
+  // A store without the candidate: its records were lost.
+  class Holey : public FakeStore {
+   public:
+    Holey() : FakeStore(Mode::kManual) {}
+    absl::StatusOr<v1::Candidate> GetCandidate(std::string_view) override {
+      return absl::NotFoundError("no such candidate");
+    }
+  };
+  Holey store;
+  store.CreateProblem(testing::MakeProblem("gelu"), [](absl::StatusOr<v1::Problem>) {});
+  NewEvaluation input = testing::MakeEvaluation("e3");
+  input.evaluation.set_device_class("cpu");
+  store.CreateEvaluations({input},
+                          [](absl::StatusOr<std::vector<CreatedEvaluation>> r) { ASSERT_OK(r); });
+  store.RunPending();
+  auto runner = std::make_shared<ManualRunner>();
+  auto core = DispatcherCore::Create({.clock = &clock_, .store = &store}, {}, runner);
+  ASSERT_OK(core);
+  Answer<iv1::RegisterWorkerResponse> registered;
+  (*core)->Register(Registration("w"), registered.Done());
+  const std::string session = (*registered)->session();
+  for (int i = 0; i < 3; ++i) {
+    Answer<iv1::AcquireLeaseResponse> poll;
+    (*core)->Acquire(PollRequest(session, absl::StrCat(i)), poll.Done());
+    do {
+      store.RunPending();
+    } while (runner->RunAll() || store.pending_count() > 0);
+    ASSERT_OK(*poll);
+    EXPECT_FALSE((*poll)->has_lease());
+    clock_.Advance(absl::Seconds(10));
+    (*core)->Tick();
+  }
+  const v1::Evaluation failed = *store.GetEvaluation("evaluations/e3", false);
+  EXPECT_EQ(failed.state(), v1::FAILED);
+  EXPECT_EQ(failed.infrastructure_error().reason(), "WORK_UNREADABLE");
+  EXPECT_EQ((*core)->Workers().front().infrastructure_failure_count(), 0);
+}
+
+TEST_F(DispatcherTest, CancelReachesTheWorkerAndFencesItsResult) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  const iv1::Lease lease = Lease(session);
+  Answer<v1::Evaluation> cancelled;
+  core_->Cancel(created.name(), cancelled.Done());
+  Settle();
+  ASSERT_OK(*cancelled);
+  EXPECT_EQ((*cancelled)->state(), v1::CANCELLED);
+  iv1::RenewLeaseRequest renew;
+  renew.set_session(session);
+  *renew.mutable_ref() = lease.ref();
+  Answer<iv1::RenewLeaseResponse> renewed;
+  core_->Renew(renew, renewed.Done());
+  ASSERT_OK(*renewed);
+  EXPECT_TRUE((*renewed)->cancel());
+  Answer<iv1::CompleteLeaseResponse> complete;
+  core_->Complete(Completion(session, lease.ref()), complete.Done());
+  Settle();
+  EXPECT_THAT(*complete, HasReason("LEASE_FENCED"));
+  Answer<v1::Evaluation> again;
+  core_->Cancel(created.name(), again.Done());
+  Settle();
+  EXPECT_THAT(*again, HasReason("EVALUATION_FINISHED"));
+  EXPECT_EQ(core_->Counters().leased, 0);
+}
+
+TEST_F(DispatcherTest, LeasesSurviveARestartWhenAnnounced) {
+  Create("e1");
+  const iv1::Lease lease = Lease(Register("w"));
+  core_.reset();
+  clock_.Advance(absl::Seconds(5));
+  Start();
+  Answer<iv1::RenewLeaseResponse> unknown;
+  iv1::RenewLeaseRequest renew;
+  renew.set_session("start1-2");
+  *renew.mutable_ref() = lease.ref();
+  core_->Renew(renew, unknown.Done());
+  EXPECT_THAT(*unknown, HasReason("SESSION_UNKNOWN"));
+  const std::string session = Register("w", {lease.ref()});
+  EXPECT_EQ((*registered_.back())->kept_leases_size(), 1);
+  Answer<iv1::CompleteLeaseResponse> complete;
+  core_->Complete(Completion(session, lease.ref()), complete.Done());
+  Settle();
+  EXPECT_OK(*complete);
+}
+
+TEST_F(DispatcherTest, StaleFenceIsRefusedAfterExpiry) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  const iv1::Lease stale = Lease(session);
+  clock_.Advance(absl::Seconds(31));
+  core_->Tick();
+  Settle();
+  EXPECT_EQ(Stored(created.name()).state(), v1::QUEUED);
+  clock_.Advance(absl::Seconds(5));
+  core_->Tick();
+  const iv1::Lease fresh = Lease(session);
+  EXPECT_GT(fresh.ref().fence(), stale.ref().fence());
+  EXPECT_EQ(fresh.attempt(), 2);
+  Answer<iv1::CompleteLeaseResponse> refused;
+  core_->Complete(Completion(session, stale.ref()), refused.Done());
+  Settle();
+  EXPECT_THAT(*refused, AllOf(StatusIs(absl::StatusCode::kAborted), HasReason("LEASE_FENCED")));
+  EXPECT_GE(core_->Counters().fenced_total, 1);
+  EXPECT_EQ(core_->Counters().leases_expired_total, 1);
+}
+
+TEST_F(DispatcherTest, AbandonIsAnsweredWhenDurable) {
+  const v1::Evaluation created = Create("e1");
+  const std::string session = Register("w");
+  iv1::AbandonLeaseRequest request;
+  request.set_session(session);
+  *request.mutable_ref() = Lease(session).ref();
+  request.mutable_error()->set_code("RESOURCE_EXHAUSTED");
+  request.mutable_error()->set_reason("WORKER_DISK_FULL");
+  Answer<iv1::AbandonLeaseResponse> first;
+  core_->Abandon(request, first.Done());
+  EXPECT_TRUE(first.open());
+  store_.FailNextWrite(absl::UnavailableError("slow"));
+  Settle();
+  EXPECT_THAT(*first, StatusIs(absl::StatusCode::kUnavailable));
+  Answer<iv1::AbandonLeaseResponse> second;
+  core_->Abandon(request, second.Done());
+  clock_.Advance(absl::Seconds(1));
+  core_->Tick();
+  Settle();
+  EXPECT_OK(*second);
+  const v1::Evaluation stored = Stored(created.name());
+  EXPECT_EQ(stored.state(), v1::QUEUED);
+  EXPECT_EQ(stored.attempt_count(), 1);
+  EXPECT_EQ(stored.infrastructure_error().reason(), "WORKER_DISK_FULL");
+}
+
+TEST_F(DispatcherTest, DecoratesWithStageAndWaitingReason) {
+  v1::Evaluation running = Create("e1");
+  v1::Evaluation waiting = Create("e2", "cuda");
+  const std::string session = Register("w");
+  iv1::RenewLeaseRequest renew;
+  renew.set_session(session);
+  *renew.mutable_ref() = Lease(session).ref();
+  renew.set_stage("VERIFY");
+  observed_.clear();
+  Answer<iv1::RenewLeaseResponse> renewed[2];
+  core_->Renew(renew, renewed[0].Done());
+  core_->Renew(renew, renewed[1].Done());
+  EXPECT_THAT(observed_, ElementsAre(running.name() + " RUNNING VERIFY"));
+  running = Stored(running.name());
+  core_->Decorate(&running);
+  EXPECT_EQ(running.stage(), "VERIFY");
+  clock_.Advance(absl::Seconds(6));
+  core_->Tick();
+  Settle();
+  EXPECT_EQ(observed_.back(), waiting.name() + " QUEUED waits");
+  core_->Decorate(&waiting);
+  EXPECT_THAT(waiting.waiting_reason(), HasSubstr("offers device class 'cuda'; registered: cpu"));
+  EXPECT_EQ(core_->Counters().unplaceable, 1);
+  renew.set_stage("not a stage");
+  Answer<iv1::RenewLeaseResponse> bad;
+  core_->Renew(renew, bad.Done());
+  EXPECT_THAT(*bad, HasReason("INVALID_STAGE"));
+}
+
+TEST_F(DispatcherTest, WorkerRowsFollowTheFleetAndDrainingSurvivesARestart) {
+  Register("w");
+  Settle();
+  ASSERT_OK_AND_ASSIGN(std::vector<v1::Worker> rows, store_.ListWorkers());
+  ASSERT_EQ(rows.size(), 1);
+  EXPECT_EQ(rows[0].state(), v1::Worker::ACTIVE);
+  EXPECT_EQ(rows[0].devices(0).name(), "workers/w/devices/0");
+  ASSERT_OK_AND_ASSIGN(v1::Worker drained, core_->SetDraining("workers/w", true));
+  EXPECT_EQ(drained.state(), v1::Worker::DRAINING);
+  Settle();
+  clock_.Advance(absl::Minutes(2));
+  core_->Tick();
+  Settle();
+  core_.reset();
+  Start();
+  ASSERT_EQ(core_->Workers().size(), 1);
+  EXPECT_EQ(core_->Workers()[0].state(), v1::Worker::DRAINING);
+  Create("e1");
+  Answer<iv1::AcquireLeaseResponse> poll;
+  core_->Acquire(PollRequest(Register("w"), "p", 0), poll.Done());
+  Settle();
+  ASSERT_OK(*poll);
+  EXPECT_FALSE((*poll)->has_lease());
+  EXPECT_TRUE((*poll)->drain());
+  EXPECT_THAT(core_->SetDraining("workers/x", true), HasReason("WORKER_NOT_FOUND"));
+}
+
+TEST_F(DispatcherTest, LastSeenIsWrittenAtMostEveryTenSeconds) {
+  const std::string session = Register("w");
+  Settle();
+  size_t writes = 0;
+  for (int second = 0; second < 60; ++second) {
+    Answer<iv1::AcquireLeaseResponse> poll;
+    core_->Acquire(PollRequest(session, "p", 0), poll.Done());
+    clock_.Advance(absl::Seconds(1));
+    core_->Tick();
+    writes += store_.pending_count();
+    Settle();
+  }
+  EXPECT_THAT(writes, AllOf(::testing::Ge(5u), ::testing::Le(6u)));
+}
+
+TEST_F(DispatcherTest, RefusesMalformedCalls) {
+  auto reason = [this](auto change) {
+    iv1::RegisterWorkerRequest request = Registration("w");
+    change(&request);
+    Answer<iv1::RegisterWorkerResponse> answer;
+    core_->Register(request, answer.Done());
+    return answer->ok() ? std::string("OK") : GetReason(answer->status());
+  };
+  EXPECT_EQ(reason([](auto* r) {}), "OK");
+  EXPECT_EQ(reason([](auto* r) { r->set_worker("Bad Name"); }), "INVALID_REGISTRATION");
+  EXPECT_EQ(reason([](auto* r) { r->set_worker(std::string(65, 'a')); }), "INVALID_REGISTRATION");
+  EXPECT_EQ(reason([](auto* r) { r->mutable_description()->clear_devices(); }),
+            "INVALID_REGISTRATION");
+  EXPECT_EQ(reason([](auto* r) {
+              r->mutable_description()->mutable_devices(0)->set_name("workers/other/devices/0");
+            }),
+            "INVALID_REGISTRATION");
+  EXPECT_EQ(reason([](auto* r) {
+              for (int i = 0; i <= limits::kLeasesPerWorkerMax; ++i) r->add_held_leases();
+            }),
+            "INVALID_REGISTRATION");
+  EXPECT_EQ(reason([](auto* r) {
+              for (size_t i = 0; i < limits::kDevicesPerWorkerMax; ++i) {
+                *r->mutable_description()->add_devices() = r->description().devices(0);
+              }
+            }),
+            "INVALID_REGISTRATION");
+  Answer<iv1::AcquireLeaseResponse> poll;
+  core_->Acquire(PollRequest("s", std::string(65, 'p')), poll.Done());
+  EXPECT_THAT(*poll, HasReason("INVALID_POLL"));
+  Answer<iv1::CompleteLeaseResponse> complete;
+  core_->Complete(iv1::CompleteLeaseRequest(), complete.Done());
+  EXPECT_THAT(*complete, HasReason("INVALID_OUTCOME"));
+}
+
+TEST_F(DispatcherTest, CapacityIsBounded) {
+  EXPECT_OK(core_->CheckCapacity(limits::kQueuedEvaluationsMax));
+  Create("e1");
+  EXPECT_THAT(core_->CheckCapacity(limits::kQueuedEvaluationsMax),
+              AllOf(StatusIs(absl::StatusCode::kResourceExhausted), HasReason("QUEUE_FULL")));
+}
+
+TEST_F(DispatcherTest, StopAnswersOpenPolls) {
+  const std::string session = Register("w");
+  Answer<iv1::AcquireLeaseResponse> poll;
+  core_->Acquire(PollRequest(session, "p"), poll.Done());
+  EXPECT_TRUE(poll.open());
+  core_->Stop();
+  EXPECT_THAT(*poll, StatusIs(absl::StatusCode::kUnavailable));
+  Answer<iv1::AcquireLeaseResponse> late;
+  core_->Acquire(PollRequest(session, "q"), late.Done());
+  EXPECT_THAT(*late, HasReason("SHUTTING_DOWN"));
+}
+
+TEST_F(DispatcherTest, ManyCallersOfOnePollAreBoundedAndAllAnswered) {
+  const std::string session = Register("w");
+  std::deque<Answer<iv1::AcquireLeaseResponse>> answers(40);
+  for (auto& answer : answers) core_->Acquire(PollRequest(session, "p"), answer.Done());
+  Create("e1");
+  Settle();
+  int leases = 0;
+  for (auto& answer : answers) {
+    ASSERT_EQ(answer.results.size(), 1);
+    if (answer->ok()) {
+      EXPECT_TRUE((*answer)->has_lease());
+      ++leases;
+    } else {
+      EXPECT_THAT(*answer, HasReason("OVERLOADED"));
+    }
+  }
+  EXPECT_EQ(leases, 16);
+}
+
+TEST_F(DispatcherTest, ConflictWithTheStoreHealsItself) {
+  // Cancelled before the queue heard of it: a ghost.
+  NewEvaluation input = testing::MakeEvaluation("ghost");
+  input.evaluation.set_device_class("cpu");
+  v1::Evaluation ghost;
+  store_.CreateEvaluations({input}, [&](absl::StatusOr<std::vector<CreatedEvaluation>> result) {
+    ghost = result->front().evaluation;
+  });
+  store_.RecordCancel(ghost.name().empty() ? "evaluations/ghost" : ghost.name(), clock_.Now(),
+                      [](absl::StatusOr<v1::Evaluation>) {});
+  store_.RunPending();
+  core_->Enqueue({ghost});
+  Create("real");
+  EXPECT_EQ(core_->Counters().queued, 2);
+  EXPECT_EQ(Lease(Register("w")).ref().evaluation(), "evaluations/real");
+  EXPECT_EQ(core_->Counters().queued, 0);
+}
+
+// Over a real port, with the real threads.
+class DispatchServiceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(testing::CreateProblem(store_, testing::MakeProblem("gelu")));
+    auto dispatcher = Dispatcher::Create({.clock = SystemClock(), .store = &store_});
+    ASSERT_OK(dispatcher);
+    dispatcher_ = *std::move(dispatcher);
+    service_ = NewDispatchService(dispatcher_.get());
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    stub_ = iv1::DispatchService::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials()));
+  }
+  void TearDown() override {
+    server_->Shutdown(std::chrono::system_clock::now());  // cancels open polls
+    server_->Wait();
+    dispatcher_.reset();
+  }
+  v1::Evaluation Create(const std::string& id) {
+    NewEvaluation input = testing::MakeEvaluation(id);
+    input.evaluation.set_device_class("cpu");
+    auto created = testing::CreateOne(store_, input);
+    EXPECT_OK(created);
+    return created->evaluation;
+  }
+  std::string Register() {
+    grpc::ClientContext context;
+    iv1::RegisterWorkerResponse response;
+    const grpc::Status status = stub_->RegisterWorker(&context, Registration("w"), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.session();
+  }
+
+  FakeStore store_;
+  std::unique_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<grpc::Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<iv1::DispatchService::Stub> stub_;
+};
+
+TEST_F(DispatchServiceTest, LeaseToCompletion) {
+  const std::string session = Register();
+  iv1::AcquireLeaseResponse polled;
+  grpc::Status status;
+  grpc::ClientContext poll_context;
+  std::thread poll(
+      [&] { status = stub_->AcquireLease(&poll_context, PollRequest(session, "p"), &polled); });
+  const v1::Evaluation created = Create("e1");
+  dispatcher_->Enqueue({created});
+  poll.join();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_TRUE(polled.has_lease());
+
+  iv1::CompleteLeaseRequest complete;
+  complete.set_session(session);
+  *complete.mutable_ref() = polled.lease().ref();
+  complete.mutable_outcome()->set_verdict(v1::PASSED);
+  for (const bool repeated : {false, true}) {
+    grpc::ClientContext context;
+    iv1::CompleteLeaseResponse response;
+    status = stub_->CompleteLease(&context, complete, &response);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    EXPECT_EQ(response.already_recorded(), repeated);
+  }
+  complete.mutable_ref()->set_fence(99);
+  grpc::ClientContext context;
+  iv1::CompleteLeaseResponse response;
+  status = stub_->CompleteLease(&context, complete, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
+  v1::ErrorDetail detail;
+  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  EXPECT_EQ(detail.reason(), "LEASE_FENCED");
+  EXPECT_EQ(detail.code(), "ABORTED");
+}
+
+TEST_F(DispatchServiceTest, CancelledPollIsForgotten) {
+  const std::string session = Register();
+  grpc::ClientContext context;
+  absl::Notification finished;
+  grpc::Status status;
+  iv1::AcquireLeaseResponse response;
+  const iv1::AcquireLeaseRequest request = PollRequest(session, "p", 60);
+  stub_->async()->AcquireLease(&context, &request, &response, [&](grpc::Status s) {
+    status = std::move(s);
+    finished.Notify();
+  });
+  context.TryCancel();
+  finished.WaitForNotification();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::CANCELLED);
+  // The worker's next poll gets the work, not the forgotten one; a lease that was on its way to the
+  // latter comes back by itself.
+  dispatcher_->Enqueue({Create("e1")});
+  grpc::ClientContext next_context;
+  iv1::AcquireLeaseResponse next;
+  status = stub_->AcquireLease(&next_context, PollRequest(session, "q", 60), &next);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(next.has_lease());
+}
+
+TEST_F(DispatchServiceTest, BlockedStorageDoesNotSlowOtherCalls) {
+  const std::string session = Register();
+  dispatcher_->Enqueue({Create("e1")});
+  store_.BlockWrites();
+  // More blocked calls than gRPC has threads.
+  constexpr int kBlocked = 32;
+  std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+  std::deque<iv1::AcquireLeaseResponse> responses(kBlocked);
+  std::deque<absl::Notification> finished(kBlocked);
+  const iv1::AcquireLeaseRequest poll = PollRequest(session, "p", 60);
+  for (int i = 0; i < kBlocked; ++i) {
+    contexts.push_back(std::make_unique<grpc::ClientContext>());
+    stub_->async()->AcquireLease(
+        contexts.back().get(), &poll, &responses[static_cast<size_t>(i)],
+        [&finished, i](grpc::Status) { finished[static_cast<size_t>(i)].Notify(); });
+  }
+  store_.WaitForPending(1);  // the lease waits for the disk
+  // A deadline, not a measurement: a handler that waited for the disk would miss it for ever.
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+  iv1::RenewLeaseRequest renew;
+  renew.set_session(session);
+  iv1::RenewLeaseResponse renewed;
+  EXPECT_EQ(stub_->RenewLease(&context, renew, &renewed).error_code(), grpc::StatusCode::ABORTED);
+  store_.ReleaseWrites();
+  for (auto& done : finished) done.WaitForNotification();
+}
+
+}  // namespace
+}  // namespace assay
