@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -356,7 +357,8 @@ TEST(BuildCacheTest, TheOldestEntriesGoFirst) {
   ASSERT_OK(cache.Store("one", std::string(300, '1'), ""));
   ASSERT_OK(cache.Store("two", std::string(300, '2'), ""));
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
-    std::filesystem::last_write_time(entry.path(), std::filesystem::file_time_type());
+    std::filesystem::last_write_time(
+        entry.path(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
   }
   ASSERT_TRUE(cache.Find("one").has_value());  // and is now the younger of the two
   ASSERT_OK(cache.Store("three", std::string(300, '3'), "log"));

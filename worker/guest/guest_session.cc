@@ -40,6 +40,7 @@ constexpr absl::Duration kReapMax = absl::Seconds(10);
 constexpr absl::Duration kIdleMax = absl::Milliseconds(20);
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
+constexpr int kWarmUpRounds = 32;
 constexpr int64_t kYieldAfterNs = 300'000;     // then the runner may be in the guest's way
 constexpr int64_t kHealthEveryNs = 1'000'000;  // looks at the guest's life and output
 
@@ -190,7 +191,6 @@ class Session : public GuestSession {
   bool loaded_ = false;
   int pid_ = 0;
   uint32_t command_ = 0;
-  uint64_t turn_ = 0;
   std::string output_;
   std::optional<GuestEnd> end_;
 };
@@ -324,14 +324,20 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   CallTiming timing;
   if (!Arm(action, cache, &timing)) return std::nullopt;
   const ProcessAccounting::Sample before = accounting_->Read();
-  const uint64_t turn = ++turn_;
-  // Neither can be answered by chance, nor by what was seen before.
+  // Neither can be answered by chance, nor ahead of time.
+  const uint64_t turn = SecureRandom64() | 1;
   const uint64_t challenge = SecureRandom64() | 1;
   const int64_t deadline_ns = DeadlineNs(timeout);
 
+  const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
+  // The system calls above have cooled the code of the next lines; a few rounds of it, before the
+  // clock is read, keep that out of the time.
+  for (int round = 0; round < kWarmUpRounds; ++round) {
+    if (NowNs() < 0 || done()) break;
+    Pause();
+  }
   const int64_t go_ns = NowNs();
   block.go.store(turn, std::memory_order_release);
-  const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
   if (!SpinUntil(done, deadline_ns, "the call")) return std::nullopt;
   const int64_t done_ns = NowNs();
   block.challenge.store(challenge, std::memory_order_release);
