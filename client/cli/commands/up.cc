@@ -121,8 +121,10 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   const auto address = server.WaitForLine("listening ", kServerStart, &stop_requested);
   if (!address.ok()) return Annotate(address.status(), "assay-server did not start");
   auto worker = StartWorker(options, *address);
-  absl::StatusOr<int> code = worker.status();
-  if (worker.ok()) {
+  absl::StatusOr<int> code = kExitPassed;
+  if (!worker.ok()) {
+    code = worker.status();
+  } else {
     std::cout << "ready " << *address << std::endl;
     code = Supervise(options, *address, server, *worker);
     worker->Signal(SIGTERM);
