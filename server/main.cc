@@ -39,6 +39,10 @@ int main(int argc, char** argv) {
   auto server = assay::AssayServer::Start(*options);
   if (!server.ok()) return Fail(server.status());
   std::printf("listening %s\n", (*server)->address().c_str());
+  if ((*server)->metrics_port() != 0) {
+    const std::string host = options->metrics_listen.substr(0, options->metrics_listen.rfind(':'));
+    std::printf("metrics %s:%d\n", host.c_str(), (*server)->metrics_port());
+  }
   std::fflush(stdout);
 
   int signal_number = 0;

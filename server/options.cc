@@ -71,7 +71,7 @@ absl::StatusOr<ServerOptions> ParseServerOptions(const std::vector<std::string>&
 std::string_view ServerUsage() {
   return R"(assay-server --data DIR [flags]
   --data DIR                     folder of the database; created when missing
-  --listen HOST:PORT             where to serve gRPC (127.0.0.1:7420); port 0 takes any free one
+  --listen HOST:PORT             where to serve gRPC (127.0.0.1:7400); port 0 takes any free one
   --metrics-listen HOST:PORT     where to serve /metrics (off)
   --problems DIR                 load every problem folder in DIR at start
   --publish-db PATH              keep a copy of the database there for readers such as Grafana (off)

@@ -12,7 +12,7 @@ namespace assay {
 
 struct ServerOptions {
   std::string data_directory;
-  std::string listen = "127.0.0.1:7420";  // port 0: any free one
+  std::string listen = "127.0.0.1:7400";  // port 0: any free one
   std::string metrics_listen;             // empty: no metrics
   std::string publish_path;               // empty: no published copy
   int publish_interval_seconds = 30;

@@ -34,7 +34,7 @@ TEST(ServerOptions, NamesWhatIsWrong) {
       {{"--data"}, "--data needs a value"},
       {{"--data", "/d", "--prot", "1"}, "unknown flag --prot"},
       {{"--data", "/d", "stray"}, "'stray'"},
-      {{"--data", "/d", "--listen", "7420"}, "HOST:PORT"},
+      {{"--data", "/d", "--listen", "7400"}, "HOST:PORT"},
       {{"--data", "/d", "--publish-interval-seconds", "0"}, "1 to 86400"},
       {{"--data", "/d", "--publish-interval-seconds", "x"}, "'x'"},
   };

@@ -41,11 +41,10 @@ def wait_until(condition, what, seconds=60):
 class Process:
     """A child whose stdout is read line by line; stderr goes to a file."""
 
-    def __init__(self, arguments, directory, environment=None):
+    def __init__(self, arguments, directory):
         self.log_path = os.path.join(directory, os.path.basename(arguments[0]) + ".%d.log" % time.monotonic_ns())
         self.log = open(self.log_path, "wb")
-        self.popen = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
-                                      env=environment)
+        self.popen = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL)
         self.buffer = b""
 
     def wait_for_line(self, prefix, seconds=START_SECONDS):
@@ -116,12 +115,12 @@ class Service:
         if self.metrics:
             self.metrics_address = self.server.wait_for_line("metrics ")
 
-    def start_worker(self, name="w1", environment=None):
+    def start_worker(self, name="w1", state=None):
         arguments = [os.path.join(BIN, "assay-worker"), "--server=" + self.address, "--name=" + name,
                      "--calibration=quick",
                      # Shared by all tests: the ceilings are measured once, and builds are found again.
-                     "--state-dir=" + os.path.join(tempfile.gettempdir(), "assay-test-worker")]
-        self.worker = Process(arguments, self.directory, environment)
+                     "--state-dir=" + (state or os.path.join(tempfile.gettempdir(), "assay-test-worker"))]
+        self.worker = Process(arguments, self.directory)
         self.worker.wait_for_line("registered ")
         return self.worker
 
