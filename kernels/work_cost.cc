@@ -17,7 +17,10 @@ absl::StatusOr<double> Cost(const std::string& expression, std::string_view fiel
                             const ValueMap& axes, double fallback) {
   if (expression.empty()) return fallback;
   const auto value = EvaluateExpression(expression, axes);
-  if (!value.ok()) return Annotate(value.status(), absl::StrCat("work.", Av(field)));
+  if (!value.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("work.", Av(field), ": ", value.status().message()));
+  }
   if (*value < 0) {
     return absl::InvalidArgumentError(absl::StrCat("work.", Av(field), " ", Quoted(expression),
                                                    " is ", *value, "; it must not be negative"));

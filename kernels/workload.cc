@@ -123,9 +123,10 @@ absl::StatusOr<ResolvedWorkload> ResolveWorkload(const v1::Problem& problem,
   if (status.ok()) status = CheckConstraints(problem, out);
   if (status.ok()) status = ComputeShapes(problem, &out);
   if (!status.ok()) {
-    return workload.name().empty()
-               ? status
-               : Annotate(status, absl::StrCat("workload ", Quoted(workload.name())));
+    // Also for an expression that overflows: the axes are at fault.
+    const std::string place =
+        workload.name().empty() ? "axes" : absl::StrCat("workload ", Quoted(workload.name()));
+    return absl::InvalidArgumentError(absl::StrCat(place, ": ", status.message()));
   }
   out.name = workload.name().empty() ? AxesName(problem, out.axes) : workload.name();
   return out;
