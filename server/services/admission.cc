@@ -5,16 +5,17 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/candidate.h"
 #include "kernels/problem.h"
 #include "server/gate/gate.h"
 #include "server/services/identity.h"
+#include "store/records.h"
 
 namespace assay {
 namespace {
@@ -25,7 +26,7 @@ absl::Status Invalid(std::string_view reason, std::string_view message) {
 
 // Hostile text, safe to print and cut.
 std::string Quoted(std::string_view text) {
-  return absl::StrCat("'", LogEscape(text.substr(0, limits::kNameBytesMax)), "'");
+  return absl::StrCat("'", absl::CHexEscape(Av(text.substr(0, limits::kNameBytesMax))), "'");
 }
 
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
@@ -153,11 +154,6 @@ absl::Status SetConfiguration(const v1::Evaluation& sent, const v1::CandidateSpe
 }
 
 }  // namespace
-
-std::string ProblemName(std::string_view text) {
-  if (text.empty() || text.starts_with("problems/")) return std::string(text);
-  return absl::StrCat("problems/", Av(text));
-}
 
 absl::Status CheckResourceName(std::string_view collection, std::string_view name) {
   const std::string_view id =

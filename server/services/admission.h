@@ -52,9 +52,6 @@ class Admission {
   const Options options_;
 };
 
-// "problems/{problem}" for "gelu" and "problems/gelu"; "" for "".
-std::string ProblemName(std::string_view text);
-
 // INVALID_ARGUMENT with reason NAME_INVALID unless `name` is `collection` (e.g. "evaluations/") and
 // an id of [A-Za-z0-9_.-], at most limits::kNameBytesMax bytes.
 absl::Status CheckResourceName(std::string_view collection, std::string_view name);

@@ -1,8 +1,10 @@
 #include "server/services/admission.h"
 
+#include <cstdlib>
 #include <functional>
 #include <string>
 
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
@@ -211,7 +213,15 @@ TEST_F(AdmissionTest, RefusesWithAReason) {
              std::string(limits::kSourceBytesMax + 1, ' '));
        }},
   };
+  const char* source_dir = std::getenv("ASSAY_SOURCE_DIR");
+  std::string table;
+  if (source_dir != nullptr) {
+    ASSERT_OK_AND_ASSIGN(table, ReadFile(std::string(source_dir) + "/proto/README.md", 1 << 20));
+  }
   for (const Case& c : cases) {
+    if (source_dir != nullptr) {
+      EXPECT_NE(table.find(c.reason), std::string::npos) << c.reason << " is not documented";
+    }
     v1::CreateEvaluationRequest request = InlineRequest();
     c.change(&request);
     const auto got = Admit(request);

@@ -8,6 +8,7 @@
 #include "server/services/catalogue.h"
 #include "server/services/page_token.h"
 #include "server/services/unary_call.h"
+#include "store/records.h"
 #include "store/store.h"
 
 namespace assay {

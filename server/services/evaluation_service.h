@@ -10,7 +10,7 @@
 
 namespace assay {
 
-// Thread-safe. Includers that destroy it need <grpcpp/grpcpp.h>.
+// Thread-safe. Includers that destroy it need <grpcpp/impl/service_type.h>.
 std::unique_ptr<grpc::Service> MakeEvaluationService(const ServiceContext& context);
 
 }  // namespace assay

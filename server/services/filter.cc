@@ -3,10 +3,10 @@
 #include <string>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/limits.h"
-#include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
 
@@ -30,6 +30,11 @@ constexpr FieldName kFields[] = {
 absl::Status ErrorAt(size_t offset, std::string_view message) {
   return ErrorWithReason(absl::StatusCode::kInvalidArgument, "FILTER_INVALID",
                          absl::StrCat("filter, column ", offset + 1, ": ", Av(message)));
+}
+
+// Hostile text, safe to print and cut.
+std::string Quoted(std::string_view text) {
+  return absl::StrCat("'", absl::CHexEscape(Av(text.substr(0, limits::kNameBytesMax))), "'");
 }
 
 bool IsWordByte(char c) {
@@ -78,7 +83,7 @@ class FilterParser {
   // What stands at `at`, safe to print.
   std::string Found(size_t at) const {
     if (at >= text_.size()) return "the end";
-    return absl::StrCat("'", LogEscape(text_.substr(at, 16)), "'");
+    return Quoted(text_.substr(at, 16));
   }
 
   absl::StatusOr<EvaluationCondition> ParseComparison() {
@@ -199,8 +204,8 @@ class FilterParser {
     std::string error;
     if (!absl::ParseTime(absl::RFC3339_full, value, &time, &error) || time < absl::UnixEpoch() ||
         time > absl::FromUnixSeconds(9'000'000'000)) {
-      return ErrorAt(at, absl::StrCat("'", LogEscape(value),
-                                      "' is not an RFC 3339 time such as 2024-05-01T12:00:00Z"));
+      return ErrorAt(
+          at, absl::StrCat(Quoted(value), " is not an RFC 3339 time such as 2024-05-01T12:00:00Z"));
     }
     condition->number = absl::ToUnixNanos(time);
     return absl::OkStatus();
@@ -212,11 +217,11 @@ class FilterParser {
   }
 
   static absl::Status UnknownEnum(size_t at, std::string_view what, std::string_view value) {
-    return ErrorAt(at, absl::StrCat("unknown ", Av(what), " '", LogEscape(value),
-                                    "'; use a name of the API, e.g. ",
-                                    what == "state"     ? "SUCCEEDED"
-                                    : what == "verdict" ? "PASSED"
-                                                        : "RANKED"));
+    return ErrorAt(
+        at, absl::StrCat("unknown ", Av(what), " ", Quoted(value), "; use a name of the API, e.g. ",
+                         what == "state"     ? "SUCCEEDED"
+                         : what == "verdict" ? "PASSED"
+                                             : "RANKED"));
   }
 
   const std::string_view text_;

@@ -9,6 +9,7 @@
 #include "server/services/admission.h"
 #include "server/services/catalogue.h"
 #include "server/services/unary_call.h"
+#include "store/records.h"
 #include "store/store.h"
 
 namespace assay {

@@ -8,7 +8,7 @@
 
 namespace assay {
 
-// Thread-safe. Includers that destroy it need <grpcpp/grpcpp.h>.
+// Thread-safe. Includers that destroy it need <grpcpp/impl/service_type.h>.
 std::unique_ptr<grpc::Service> MakeLeaderboardService(const ServiceContext& context);
 
 }  // namespace assay

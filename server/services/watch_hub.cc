@@ -6,19 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "assay/v1/evaluation.pb.h"
 #include "base/status.h"
+#include "store/records.h"
 
 namespace assay {
 
 bool IsFinal(const v1::Evaluation& evaluation) {
   return evaluation.state() == v1::SUCCEEDED || evaluation.state() == v1::FAILED ||
          evaluation.state() == v1::CANCELLED;
-}
-
-void StripSamples(v1::Evaluation* evaluation) {
-  if (!evaluation->has_outcome()) return;
-  for (v1::WorkloadResult& result : *evaluation->mutable_outcome()->mutable_workload_results()) {
-    if (result.has_measurement()) result.mutable_measurement()->clear_runners();
-  }
 }
 
 void WatchCursor::Offer(EvaluationSnapshot snapshot, bool live) {

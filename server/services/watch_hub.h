@@ -85,9 +85,6 @@ class WatchHub {
 
 bool IsFinal(const v1::Evaluation& evaluation);
 
-// Drops the raw samples, which only GetEvaluation returns, and only when asked.
-void StripSamples(v1::Evaluation* evaluation);
-
 }  // namespace assay
 
 #endif  // ASSAY_SERVER_SERVICES_WATCH_HUB_H_

@@ -7,7 +7,7 @@
 namespace assay {
 namespace {
 
-v1::Evaluation Snapshot(int64_t revision, v1::State state, const std::string& stage = "") {
+v1::Evaluation Snapshot(int64_t revision, v1::State state, const char* stage = "") {
   v1::Evaluation evaluation;
   evaluation.set_name("evaluations/1");
   evaluation.set_revision(revision);
@@ -16,18 +16,18 @@ v1::Evaluation Snapshot(int64_t revision, v1::State state, const std::string& st
   return evaluation;
 }
 
-EvaluationSnapshot Shared(int64_t revision, v1::State state, const std::string& stage = "") {
+EvaluationSnapshot Shared(int64_t revision, v1::State state, const char* stage = "") {
   return std::make_shared<const v1::Evaluation>(Snapshot(revision, state, stage));
 }
 
 TEST(WatchCursor, GivesWhatIsNewOnce) {
   WatchCursor cursor(0);
-  EXPECT_EQ(cursor.Take(), nullptr);
+  EXPECT_TRUE(cursor.Take() == nullptr);
   cursor.Offer(Shared(1, v1::QUEUED), false);
-  ASSERT_NE(cursor.Take(), nullptr);
-  EXPECT_EQ(cursor.Take(), nullptr);
+  ASSERT_TRUE(cursor.Take() != nullptr);
+  EXPECT_TRUE(cursor.Take() == nullptr);
   cursor.Offer(Shared(1, v1::QUEUED), false);
-  EXPECT_EQ(cursor.Take(), nullptr) << "the same state from the store is no news";
+  EXPECT_TRUE(cursor.Take() == nullptr) << "the same state from the store is no news";
   EXPECT_FALSE(cursor.finished());
 }
 
@@ -38,9 +38,9 @@ TEST(WatchCursor, MergesWhileTheConsumerIsSlow) {
   cursor.Offer(Shared(2, v1::RUNNING, "BUILD"), true);
   cursor.Offer(Shared(2, v1::RUNNING, "VERIFY"), true);
   const EvaluationSnapshot got = cursor.Take();
-  ASSERT_NE(got, nullptr);
+  ASSERT_TRUE(got != nullptr);
   EXPECT_EQ(got->stage(), "VERIFY");
-  EXPECT_EQ(cursor.Take(), nullptr);
+  EXPECT_TRUE(cursor.Take() == nullptr);
 }
 
 TEST(WatchCursor, AStaleReadDoesNotHideALiveChange) {
@@ -49,7 +49,7 @@ TEST(WatchCursor, AStaleReadDoesNotHideALiveChange) {
   cursor.Offer(Shared(1, v1::QUEUED), false);
   cursor.Offer(Shared(2, v1::RUNNING), false);
   const EvaluationSnapshot got = cursor.Take();
-  ASSERT_NE(got, nullptr);
+  ASSERT_TRUE(got != nullptr);
   EXPECT_EQ(got->revision(), 2);
   EXPECT_EQ(got->stage(), "BUILD");
 }
@@ -57,12 +57,12 @@ TEST(WatchCursor, AStaleReadDoesNotHideALiveChange) {
 TEST(WatchCursor, ResumesAfterARevision) {
   WatchCursor cursor(2);
   cursor.Offer(Shared(2, v1::RUNNING), false);
-  EXPECT_EQ(cursor.Take(), nullptr);
+  EXPECT_TRUE(cursor.Take() == nullptr);
   cursor.Offer(Shared(2, v1::RUNNING, "MEASURE"), true);
-  ASSERT_NE(cursor.Take(), nullptr);
+  ASSERT_TRUE(cursor.Take() != nullptr);
   cursor.Offer(Shared(3, v1::SUCCEEDED), true);
   EXPECT_FALSE(cursor.finished()) << "the final state is still to be taken";
-  ASSERT_NE(cursor.Take(), nullptr);
+  ASSERT_TRUE(cursor.Take() != nullptr);
   EXPECT_TRUE(cursor.finished());
 }
 
@@ -70,7 +70,7 @@ TEST(WatchCursor, EndsAtOnceWhenTheClientKnowsTheEnd) {
   for (int64_t after : {3, 9}) {
     WatchCursor cursor(after);
     cursor.Offer(Shared(3, v1::SUCCEEDED), false);
-    EXPECT_EQ(cursor.Take(), nullptr) << after;
+    EXPECT_TRUE(cursor.Take() == nullptr) << after;
     EXPECT_TRUE(cursor.finished()) << after;
   }
 }

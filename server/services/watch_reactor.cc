@@ -10,6 +10,7 @@
 #include "server/grpc_status.h"
 #include "server/metrics.h"
 #include "server/services/admission.h"
+#include "store/records.h"
 #include "store/store.h"
 
 namespace assay {
