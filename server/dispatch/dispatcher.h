@@ -37,7 +37,8 @@ struct DispatcherOptions {
   int quarantine_after = 5;
   // The digest by which an identical evaluation may be answered from the store, given what the
   // worker reported. Set by the wiring (server/services/identity).
-  std::function<std::string(const v1::Evaluation&, const v1::Worker&, const v1::Device&)> identity;
+  std::function<std::string(const v1::Evaluation&, const v1::Worker&, const v1::Device&)> identity =
+      nullptr;
 };
 
 // Hears of every change of an evaluation, after it is durable (or, for `stage` and

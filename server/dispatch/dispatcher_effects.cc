@@ -270,12 +270,16 @@ void DispatcherCore::CancelDone(const std::string& evaluation,
                                 const DispatchDone<v1::Evaluation>& done) {
   Outbox out;
   std::vector<AbandonDone> ends;
-  if (result.ok()) {
+  {
     absl::MutexLock lock(&mutex_);
-    queue_.Cancelled(evaluation, Mono());
-    running_.erase(evaluation);
-    // The queue waits no more for the end of an attempt that it had to repeat.
-    if (!queue_.Contains(evaluation)) ends = TakeEnds(evaluation);
+    if (result.ok()) {
+      queue_.Cancelled(evaluation, Mono());
+      running_.erase(evaluation);
+      // The queue waits no more for the end of an attempt that it had to repeat.
+      if (!queue_.Contains(evaluation)) ends = TakeEnds(evaluation);
+    } else if (Classify(result.status()) == WriteFailure::kConflict) {
+      queue_.Finished(evaluation, Mono());
+    }
     Collect(&out);
   }
   if (result.ok()) Observe(*result);
@@ -441,6 +445,7 @@ void DispatcherCore::Deliver(const QueueAction& action, std::shared_ptr<Work> wo
   Outbox out;
   std::vector<PollDone> waiters;
   absl::Duration remaining;
+  bool unreadable = false;  // now, but an earlier answer may have arrived: the worker asks again
   {
     absl::MutexLock lock(&mutex_);
     waiters = TakeWaiters({action.session, action.poll_id});
@@ -456,9 +461,17 @@ void DispatcherCore::Deliver(const QueueAction& action, std::shared_ptr<Work> wo
       }
       error.reason = "WORK_UNREADABLE";
       error.message = std::string(work->status().message());
-      queue_.FailDelivery(lease, error, Mono());
+      unreadable = !queue_.FailDelivery(lease, error, Mono());
     }
     Collect(&out);
+  }
+  if (unreadable) {
+    for (PollDone& done : waiters) {
+      done(ErrorWithReason(absl::StatusCode::kUnavailable, "WORK_UNREADABLE",
+                           std::string(work->status().message())));
+    }
+    Flush(std::move(out));
+    return;
   }
   internal::v1::AcquireLeaseResponse response;
   if (remaining > absl::ZeroDuration() && work->ok()) {

@@ -75,6 +75,16 @@ iv1::AcquireLeaseRequest PollRequest(const std::string& session, const std::stri
   return request;
 }
 
+// A store that lost its candidates, or cannot read them for a while.
+class Holey : public FakeStore {
+ public:
+  Holey() : FakeStore(Mode::kManual) {}
+  absl::StatusOr<v1::Candidate> GetCandidate(std::string_view name) override {
+    return failure.ok() ? FakeStore::GetCandidate(name) : absl::StatusOr<v1::Candidate>(failure);
+  }
+  absl::Status failure;
+};
+
 // The core on a store whose writes, and a runner whose tasks, the test runs.
 class DispatcherTest : public ::testing::Test {
  protected:
@@ -243,15 +253,8 @@ TEST_F(DispatcherTest, FullDiskGrantsNothingAndLosesNoCompletion) {
 }
 
 TEST_F(DispatcherTest, UnreadableWorkFailsTheEvaluationNotTheWorker) {
-  // A store without the candidate: its records were lost.
-  class Holey : public FakeStore {
-   public:
-    Holey() : FakeStore(Mode::kManual) {}
-    absl::StatusOr<v1::Candidate> GetCandidate(std::string_view) override {
-      return absl::NotFoundError("no such candidate");
-    }
-  };
   Holey store;
+  store.failure = absl::NotFoundError("no such candidate");
   store.CreateProblem(testing::MakeProblem("gelu"), [](absl::StatusOr<v1::Problem>) {});
   NewEvaluation input = testing::MakeEvaluation("e3");
   input.evaluation.set_device_class("cpu");
@@ -279,6 +282,43 @@ TEST_F(DispatcherTest, UnreadableWorkFailsTheEvaluationNotTheWorker) {
   EXPECT_EQ(failed.state(), v1::FAILED);
   EXPECT_EQ(failed.infrastructure_error().reason(), "WORK_UNREADABLE");
   EXPECT_EQ((*core)->Workers().front().infrastructure_failure_count(), 0);
+}
+
+TEST_F(DispatcherTest, UnreadableSecondAnswerLeavesTheLeaseToTheFirst) {
+  Holey store;
+  store.CreateProblem(testing::MakeProblem("gelu"), [](absl::StatusOr<v1::Problem>) {});
+  NewEvaluation input = testing::MakeEvaluation("e1");
+  input.evaluation.set_device_class("cpu");
+  store.CreateEvaluations({input}, [](auto result) { ASSERT_OK(result); });
+  store.RunPending();
+  auto runner = std::make_shared<ManualRunner>();
+  DispatcherOptions options;
+  options.clock = &clock_;
+  options.store = &store;
+  auto core = DispatcherCore::Create(options, {}, runner);
+  ASSERT_OK(core);
+  auto settle = [&] {
+    do {
+      store.RunPending();
+    } while (runner->RunAll() || store.pending_count() > 0);
+  };
+  Answer<iv1::RegisterWorkerResponse> registered;
+  (*core)->Register(Registration("w"), registered.Done());
+  const std::string session = (*registered)->session();
+  Answer<iv1::AcquireLeaseResponse> first, second, third;
+  (*core)->Acquire(PollRequest(session, "p"), first.Done());
+  settle();
+  ASSERT_OK(*first);
+  store.failure = absl::UnavailableError("slow");
+  (*core)->Acquire(PollRequest(session, "p"), second.Done());
+  settle();
+  EXPECT_THAT(*second,
+              AllOf(StatusIs(absl::StatusCode::kUnavailable), HasReason("WORK_UNREADABLE")));
+  store.failure = absl::OkStatus();
+  (*core)->Acquire(PollRequest(session, "p"), third.Done());
+  settle();
+  ASSERT_OK(*third);
+  EXPECT_EQ((*third)->lease().ref().fence(), (*first)->lease().ref().fence());
 }
 
 TEST_F(DispatcherTest, CancelReachesTheWorkerAndFencesItsResult) {

@@ -322,6 +322,14 @@ void DispatchQueue::Cancelled(const std::string& evaluation, absl::Duration now)
   }
 }
 
+void DispatchQueue::Finished(const std::string& evaluation, absl::Duration now) {
+  Item* item = Find(evaluation);
+  if (item == nullptr) return;
+  if (item->state != State::kReady && item->state != State::kBackoff) return;
+  if (item->state == State::kReady) EraseReady(item);
+  Resync(item, now);
+}
+
 // --- Results of writes.
 
 void DispatchQueue::CommitGrant(const QueueLease& ref, absl::Duration now) {

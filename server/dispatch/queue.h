@@ -181,6 +181,9 @@ class DispatchQueue {
   void Enqueue(const QueueItem& item, absl::Duration now);
   // The store holds it as CANCELLED now.
   void Cancelled(const std::string& evaluation, absl::Duration now);
+  // The store holds it as final. When it still waits here, what became of it is read from the
+  // store; a leased one will be fenced by it.
+  void Finished(const std::string& evaluation, absl::Duration now);
 
   // --- Workers. Errors of all: ABORTED with reason SESSION_SUPERSEDED (a newer registration of
   // this worker came) or SESSION_UNKNOWN (the coordinator restarted: register again);
@@ -203,8 +206,9 @@ class DispatchQueue {
   // The lease was handed to a caller: that another caller of the same poll goes away means nothing.
   void MarkAnswered(const QueueLease& lease);
   // A granted lease could not be handed over because its work could not be read. The worker is not
-  // blamed.
-  void FailDelivery(const QueueLease& lease, const AttemptError& error, absl::Duration now);
+  // blamed. False when the lease stays: it is gone already, or a caller was told of it before and
+  // may be at work.
+  bool FailDelivery(const QueueLease& lease, const AttemptError& error, absl::Duration now);
   // NOT_FOUND with reason WORKER_NOT_FOUND. Undraining also ends a quarantine.
   absl::Status SetDraining(const std::string& worker, bool draining, absl::Duration now);
 

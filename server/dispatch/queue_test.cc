@@ -278,6 +278,7 @@ TEST_F(QueueTest, FencesGrowOverRetriesAndFailedWrites) {
   EXPECT_GT(second.fence, 42);
   EXPECT_EQ(second.attempt, 1) << "a lease that was not granted is no attempt";
   queue_.CommitGrant({"a", second.fence}, now_);
+  Pop(Kind::kAnswerLease);
   Fail(session, {"a", second.fence});
   Pass(kMinute);
   const QueueLease third = Lease(session);
@@ -305,7 +306,10 @@ TEST_F(QueueTest, RetriesBackOffWithDeterministicJitter) {
     DispatchQueue queue{QueueOptions{.attempts_max = 20, .quarantine_after = 100}};
     absl::Duration now = absl::Seconds(5);
     auto session = queue.Register({"w", {"cpu"}, 1, {}}, now);
-    queue.Enqueue({.evaluation = "evaluations/x", .device_class = "cpu"}, now);
+    QueueItem item;
+    item.evaluation = "evaluations/x";
+    item.device_class = "cpu";
+    queue.Enqueue(item, now);
     EXPECT_OK(queue.Acquire(session->session, "p", kMinute, now));
     int64_t fence = 0;
     for (int attempt = 1; attempt <= 8; ++attempt) {
@@ -685,6 +689,17 @@ TEST_F(QueueTest, CancelledInEveryState) {
   EXPECT_FALSE(queue_.Contains("completing"));
   EXPECT_EQ(queue_.Counters(now_).leased, 0);
   EXPECT_EQ(queue_.size(), 0);
+}
+
+TEST_F(QueueTest, WhatTheStoreKnowsAsFinishedDoesNotWaitForEver) {
+  Enqueue("a", "nobody-has-it");
+  queue_.Finished("a", now_);
+  EXPECT_EQ(PopOne(Kind::kResync).evaluation, "a");
+  queue_.Resynced("a", std::nullopt, now_);
+  EXPECT_EQ(queue_.size(), 0);
+  EXPECT_EQ(queue_.Counters(now_).queued, 0);
+  queue_.Finished("a", now_);
+  EXPECT_THAT(Pop(Kind::kResync), IsEmpty());
 }
 
 TEST_F(QueueTest, SaysWhyItWaits) {

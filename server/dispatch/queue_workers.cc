@@ -290,11 +290,13 @@ void DispatchQueue::MarkAnswered(const QueueLease& lease) {
   item->lease->answered = true;
 }
 
-void DispatchQueue::FailDelivery(const QueueLease& lease, const AttemptError& error,
+bool DispatchQueue::FailDelivery(const QueueLease& lease, const AttemptError& error,
                                  absl::Duration now) {
   Item* item = Find(lease.evaluation);
-  if (item == nullptr || item->state != State::kLeased || item->fence != lease.fence) return;
+  if (item == nullptr || item->state != State::kLeased || item->fence != lease.fence) return false;
+  if (item->lease->answered) return false;
   EndLease(item, error, Blame::kNone, now);
+  return true;
 }
 
 // --- Polls.
