@@ -352,8 +352,8 @@ TEST_F(GuestSessionTest, AnEndlessLoopTimesOut) {
 }
 
 TEST_F(GuestSessionTest, AMemoryBombMeetsTheLimit) {
-  const GuestEnd end = EndOf(kAllocate);
   if (FindCgroupHome().memory_path.empty()) GTEST_SKIP() << FindCgroupHome().memory_note;
+  const GuestEnd end = EndOf(kAllocate);
   EXPECT_EQ(end.kind, Kind::MEMORY_LIMIT) << end.message;
 }
 
