@@ -314,7 +314,8 @@ TEST(ExpressionTest, RandomTextNeverCrashes) {
   constexpr uint64_t kSeed = 77;
   SCOPED_TRACE(absl::StrCat("seed ", kSeed));
   Random random(kSeed);
-  const std::string alphabet("()+-*/%<>=!&|?:,ab19 0min,max(ceil_div(\xff\0", 43);
+  constexpr char kAlphabet[] = "()+-*/%<>=!&|?:,ab19 0min,max(ceil_div(\xff\0";
+  const std::string alphabet(kAlphabet, sizeof(kAlphabet) - 1);
   int parsed = 0;
   for (int i = 0; i < 50000; ++i) {
     std::string text;

@@ -68,13 +68,11 @@ ASSAY_WIDE_BODY float FastLog(float value) {
   const int32_t bits = std::bit_cast<int32_t>(value);
   const int32_t exponent = (bits - 0x3f3504f3) >> 23;  // so that the mantissa is about 1
   const float t = std::bit_cast<float>(bits - exponent * (1 << 23)) - 1.0f;
-  float p = 0.1165780614f;
-  p = p * t - 0.1857384013f;
-  p = p * t + 0.2052544362f;
-  p = p * t - 0.2492033626f;
-  p = p * t + 0.3331356329f;
-  p = p * t - 0.5000087739f;
-  p = p * t + 1.000001027f;
+  // Pairs first, so that the additions do not wait for each other.
+  const float t2 = t * t;
+  const float low = (-0.5000087739f * t + 1.000001027f) + (-0.2492033626f * t + 0.3331356329f) * t2;
+  const float high = (-0.1857384013f * t + 0.2052544362f) + 0.1165780614f * t2;
+  const float p = low + high * (t2 * t2);
   return p * t + static_cast<float>(exponent) * 0.6931471806f;
 }
 
@@ -100,20 +98,17 @@ ASSAY_WIDE_BODY void NormalBody(const uint32_t* words, float* out) {
     for (size_t i = 0; i < kGroup; ++i) root[i] = std::sqrt(std::fabs(w[i]));
     for (size_t i = 0; i < kGroup; ++i) {
       const float a = w[i] - 2.5f;
-      float p = -4.53774073e-6f;
-      p = p * a - 8.710544151e-7f;
-      p = p * a + 0.000307661244f;
-      p = p * a - 0.001789861827f;
-      p = p * a - 0.005906826954f;
-      p = p * a + 0.3488160135f;
-      p = p * a + 2.123313467f;
+      const float a2 = a * a;
+      const float p_low =
+          (0.3488160135f * a + 2.123313467f) + (-0.001789861827f * a - 0.005906826954f) * a2;
+      const float p_high = (-8.710544151e-7f * a + 0.000307661244f) + -4.53774073e-6f * a2;
+      const float p = p_low + p_high * (a2 * a2);
       const float b = root[i] - 3.5f;
-      float q = -0.00181933072f;
-      q = q * b + 0.003236745956f;
-      q = q * b - 0.002272402462f;
-      q = q * b + 0.003623730048f;
-      q = q * b + 1.424526061f;
-      q = q * b + 4.717176282f;
+      const float b2 = b * b;
+      const float q_low =
+          (1.424526061f * b + 4.717176282f) + (-0.002272402462f * b + 0.003623730048f) * b2;
+      const float q_high = -0.00181933072f * b + 0.003236745956f;
+      const float q = q_low + q_high * (b2 * b2);
       const uint32_t central = w[i] < 5.0f ? 0xffffffffu : 0u;
       const uint32_t factor =
           (std::bit_cast<uint32_t>(p) & central) | (std::bit_cast<uint32_t>(q) & ~central);
