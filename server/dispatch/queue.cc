@@ -365,6 +365,7 @@ void DispatchQueue::CommitGrant(const QueueLease& ref, absl::Duration now) {
   action.attempt = item->attempts + 1;
   action.session = worker->session;
   action.poll_id = poll->first;
+  ClearTimer(&poll->second.timer);
   worker->polls.erase(poll);
   worker->last_seen = now;
   ArmLost(worker);
