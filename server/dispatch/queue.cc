@@ -1,4 +1,5 @@
-// Items, their timers and the results of writes. Workers and matching are in queue_workers.cc.
+// Items, their timers and the results of writes. Workers are in queue_workers.cc, matching in
+// queue_matching.cc.
 #include "server/dispatch/queue.h"
 
 #include <algorithm>
