@@ -105,6 +105,7 @@ struct AssayServer::Parts {
   WriteBudget writes{limits::kWritesInFlightMax, limits::kWriteBytesInFlightMax};
   std::unique_ptr<Dispatcher> dispatcher;
   std::unique_ptr<Executor> reads;
+  std::unique_ptr<Executor> replies;
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Publisher> publisher;
@@ -162,11 +163,13 @@ absl::Status AssayServer::Parts::StartDispatcher() {
 
 void AssayServer::Parts::MakeServices() {
   reads = std::make_unique<Executor>(kReaderCount, limits::kReadsQueuedMax);
+  replies = std::make_unique<Executor>(1, limits::kWritesInFlightMax);
   ServiceContext context;
   context.clock = clock;
   context.store = store.get();
   context.dispatcher = dispatcher.get();
   context.reads = reads.get();
+  context.replies = replies.get();
   context.writes = &writes;
   context.catalogue = &catalogue;
   context.candidates = &candidates;
@@ -266,6 +269,7 @@ void AssayServer::Shutdown() {
   parts_->server->Wait();
   parts_->reads->Shutdown();
   parts_->store->Shutdown();
+  parts_->replies->Shutdown();
   parts_.reset();
 }
 

@@ -215,14 +215,13 @@ absl::Status Admission::AdmitProblem(v1::Problem* problem) const {
 
 absl::StatusOr<const v1::Candidate*> Admission::ResolveCandidate(
     std::string_view field, std::string_view problem, std::string_view name, bool is_inline,
-    const v1::Candidate& sent, const v1::Candidate* stored,
-    std::optional<v1::Candidate>* out) const {
+    v1::Candidate* sent, const v1::Candidate* stored, std::optional<v1::Candidate>* out) const {
   if (is_inline && !name.empty()) {
     return Invalid("CANDIDATE_AMBIGUOUS",
                    absl::StrCat(Av(field), ": both a name and a candidate are given; give one"));
   }
   if (is_inline) {
-    out->emplace(sent);
+    out->emplace(std::move(*sent));
     const absl::Status admitted = AdmitCandidate(problem, &**out);
     if (!admitted.ok()) return Annotate(admitted, field);
     return &**out;
@@ -246,22 +245,25 @@ absl::StatusOr<const v1::Candidate*> Admission::ResolveCandidate(
   return stored;
 }
 
-absl::StatusOr<NewEvaluation> Admission::Admit(const v1::CreateEvaluationRequest& request,
+absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* request,
                                                const v1::Candidate* candidate,
                                                const v1::Candidate* baseline) const {
-  const v1::Evaluation& sent = request.evaluation();
-  ASSAY_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  const v1::Evaluation& sent = request->evaluation();
+  ASSAY_RETURN_IF_ERROR(CheckRequestId(request->request_id()));
   NewEvaluation result;
   v1::Evaluation& out = result.evaluation;
-  const bool has_baseline = request.has_baseline_candidate() || !sent.baseline_candidate().empty();
+  // Read before mutable_candidate() makes an empty one.
+  const bool is_inline = request->has_candidate();
+  const bool is_baseline_inline = request->has_baseline_candidate();
+  const bool has_baseline = is_baseline_inline || !sent.baseline_candidate().empty();
   ASSAY_RETURN_IF_ERROR(CheckLevel(sent, has_baseline, &out));
   out.set_device_class(sent.device_class().empty() ? "cpu" : sent.device_class());
   ASSAY_ASSIGN_OR_RETURN(const std::string_view kind, DeviceKind(out.device_class()));
 
   ASSAY_ASSIGN_OR_RETURN(
       const v1::Candidate* judged,
-      ResolveCandidate("candidate", ProblemName(sent.problem()), sent.candidate(),
-                       request.has_candidate(), request.candidate(), candidate, &result.candidate));
+      ResolveCandidate("candidate", ProblemName(sent.problem()), sent.candidate(), is_inline,
+                       request->mutable_candidate(), candidate, &result.candidate));
   out.set_candidate(judged->name());
   out.set_candidate_label(judged->spec().label());
   out.set_problem(ProblemName(judged->spec().problem()));
@@ -270,7 +272,7 @@ absl::StatusOr<NewEvaluation> Admission::Admit(const v1::CreateEvaluationRequest
     ASSAY_ASSIGN_OR_RETURN(
         const v1::Candidate* base,
         ResolveCandidate("baseline_candidate", out.problem(), sent.baseline_candidate(),
-                         request.has_baseline_candidate(), request.baseline_candidate(), baseline,
+                         is_baseline_inline, request->mutable_baseline_candidate(), baseline,
                          &result.baseline_candidate));
     out.set_baseline_candidate(base->name());
     ASSAY_RETURN_IF_ERROR(CheckLanguage("baseline_candidate", base->spec().language(), kind));
@@ -282,12 +284,12 @@ absl::StatusOr<NewEvaluation> Admission::Admit(const v1::CreateEvaluationRequest
                                         " is unknown; ListProblems tells what there is"));
   }
   ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, *problem));
-  *out.mutable_workloads() = sent.workloads();
+  out.mutable_workloads()->Swap(request->mutable_evaluation()->mutable_workloads());
   ASSAY_RETURN_IF_ERROR(SetConfiguration(sent, judged->spec(), &out));
 
-  if (!request.request_id().empty()) {
-    result.request_id = request.request_id();
-    result.request_digest = RequestDigest(out, request.allow_stored_answer());
+  if (!request->request_id().empty()) {
+    result.request_id = request->request_id();
+    result.request_digest = RequestDigest(out, request->allow_stored_answer());
   }
   out.set_name(options_.ids->NextName());
   out.set_state(v1::QUEUED);

@@ -28,8 +28,8 @@ class Admission {
   // `candidate` and `baseline` are the stored ones (files are not needed) that the request names;
   // null for those that it brings along. The result is ready for Store::CreateEvaluations:
   // configuration, level, pair count and candidate names are resolved, output-only fields that the
-  // client sent are dropped.
-  absl::StatusOr<NewEvaluation> Admit(const v1::CreateEvaluationRequest& request,
+  // client sent are dropped. Consumes the request: its candidates move to the result.
+  absl::StatusOr<NewEvaluation> Admit(v1::CreateEvaluationRequest* request,
                                       const v1::Candidate* candidate,
                                       const v1::Candidate* baseline) const;
 
@@ -42,12 +42,9 @@ class Admission {
   absl::Status AdmitProblem(v1::Problem* problem) const;
 
  private:
-  absl::StatusOr<const v1::Candidate*> ResolveCandidate(std::string_view field,
-                                                        std::string_view problem,
-                                                        std::string_view name, bool is_inline,
-                                                        const v1::Candidate& sent,
-                                                        const v1::Candidate* stored,
-                                                        std::optional<v1::Candidate>* out) const;
+  absl::StatusOr<const v1::Candidate*> ResolveCandidate(
+      std::string_view field, std::string_view problem, std::string_view name, bool is_inline,
+      v1::Candidate* sent, const v1::Candidate* stored, std::optional<v1::Candidate>* out) const;
 
   const Options options_;
 };

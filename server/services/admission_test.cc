@@ -34,7 +34,8 @@ class AdmissionTest : public ::testing::Test {
   absl::StatusOr<NewEvaluation> Admit(const v1::CreateEvaluationRequest& request,
                                       const v1::Candidate* stored = nullptr,
                                       const v1::Candidate* baseline = nullptr) {
-    return admission_.Admit(request, stored, baseline);
+    v1::CreateEvaluationRequest consumed = request;
+    return admission_.Admit(&consumed, stored, baseline);
   }
 
   FakeClock clock_;

@@ -27,6 +27,8 @@ struct ServiceContext {
   Store* store = nullptr;
   Dispatcher* dispatcher = nullptr;
   Executor* reads = nullptr;
+  // Finishes creations, so that the store's writer goes on with the next group meanwhile.
+  Executor* replies = nullptr;
   WriteBudget* writes = nullptr;
   Catalogue* catalogue = nullptr;
   CandidateCache* candidates = nullptr;

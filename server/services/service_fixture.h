@@ -111,6 +111,7 @@ class ServiceTest : public ::testing::Test {
     context.store = &store_;
     context.dispatcher = dispatcher_.get();
     context.reads = &reads_;
+    context.replies = &replies_;
     context.writes = &writes_;
     context.catalogue = &catalogue_;
     context.candidates = &candidates_;
@@ -149,6 +150,7 @@ class ServiceTest : public ::testing::Test {
     server_->Wait();
     reads_.Shutdown();
     store_.Shutdown();
+    replies_.Shutdown();
     services_.clear();
     dispatcher_.reset();
   }
@@ -248,6 +250,7 @@ class ServiceTest : public ::testing::Test {
   WatchHub watches_{kWatchersMax};
   WriteBudget writes_{1000, 64 << 20};
   Executor reads_{2, kReadsMax};
+  Executor replies_{1, 1000};
   std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<grpc::Server> server_;
