@@ -262,7 +262,11 @@ absl::Status CreateEvaluations::Insert(WriteContext& context, const Item& item) 
   finished ? insert->BindInt(14, ToUnixNanos(evaluation.timeline().complete_time()))
            : insert->BindNull(14);
   insert->BindTextOrNull(15, item.request_id);
-  insert->BindTextOrNull(16, item.request_id.empty() ? "" : item.request_digest);
+  if (item.request_id.empty()) {
+    insert->BindNull(16);
+  } else {
+    insert->BindText(16, item.request_digest);
+  }
   insert->BindBlob(17, item.proto);
   ASSAY_RETURN_IF_ERROR(insert->Run());
   if (!evaluation.has_outcome()) return absl::OkStatus();

@@ -123,7 +123,9 @@ void ExpectAcknowledged(Store& store, const std::set<std::string>& lines) {
 TEST(KillTest, NothingAcknowledgedIsLost) {
   const char* given = std::getenv("ASSAY_KILL_SEED");
   uint64_t seed = SecureRandom64() % 1'000'000;
-  if (given != nullptr) ASSERT_TRUE(absl::SimpleAtoi(given, &seed));
+  if (given != nullptr) {
+    ASSERT_TRUE(absl::SimpleAtoi(given, &seed));
+  }
   std::cout << "seed " << seed << " (ASSAY_KILL_SEED)\n";
   Random random(seed);
 

@@ -75,7 +75,9 @@ TEST_F(MigrateTest, EveryVersionComesToTheNewestWithItsData) {
       ASSERT_OK(db);
       ASSERT_OK(Migrate(**db, Migrations().subspan(0, version)));
       EXPECT_EQ(*(*db)->QueryInt("PRAGMA user_version"), static_cast<int64_t>(version));
-      if (version > 0) ASSERT_OK((*db)->Execute(VersionOneRows()));
+      if (version > 0) {
+        ASSERT_OK((*db)->Execute(VersionOneRows()));
+      }
     }
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> store,
                          OpenSqliteStore({.directory = directory.path()}));

@@ -53,10 +53,13 @@ class WriterTest : public ::testing::Test {
     Writer::Options options;
     // The first group waits, so that everything after it comes into the second.
     options.before_group = [this](Connection&) {
-      if (groups_++ == 0) release_.WaitForNotification();
+      if (groups_++ != 0) return;
+      stuck_.Notify();
+      release_.WaitForNotification();
     };
     writer_ = std::make_unique<Writer>(*std::move(db), options);
     writer_->Enqueue(std::make_unique<Insert>(std::vector<int>{0}, [](absl::Status) {}));
+    stuck_.WaitForNotification();
   }
   std::string path() const { return directory_.path() + "/test.db"; }
   void Add(std::unique_ptr<WriteOperation> operation) { writer_->Enqueue(std::move(operation)); }
@@ -72,6 +75,7 @@ class WriterTest : public ::testing::Test {
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("assay-writer");
   int groups_ = 0;
+  absl::Notification stuck_;
   absl::Notification release_;
   std::vector<std::string> log_;
   std::unique_ptr<Writer> writer_;

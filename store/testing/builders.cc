@@ -28,7 +28,7 @@ v1::Problem MakeProblem(std::string_view name, int version, std::string_view con
 v1::Candidate MakeCandidate(std::string_view id, std::string_view problem) {
   v1::Candidate candidate;
   std::string name = absl::StrCat("candidates/", Av(id));
-  name.resize(std::max(name.size(), std::string_view("candidates/").size() + 32), '0');
+  name.resize(std::max(name.size(), std::string_view("candidates/").size() + 32), 'x');
   candidate.set_name(name);
   candidate.set_digest(Sha256Hex(name));
   candidate.mutable_spec()->set_problem(std::string(problem));

@@ -40,10 +40,10 @@ void FakeStore::Enqueue(StoreDone<T> done, std::function<absl::StatusOr<T>()> ap
   const bool refused = shut_down_;
   queue_.push_back([this, refused, done = std::move(done),
                     apply = std::move(apply)](const absl::Status& failure) {
-    absl::StatusOr<T> result = failure;
-    if (refused) {
-      result = ShutDown();
-    } else if (failure.ok()) {
+    absl::StatusOr<T> result = ShutDown();
+    if (!refused && !failure.ok()) {
+      result = failure;
+    } else if (!refused) {
       absl::MutexLock data_lock(&data_mutex_);
       result = apply();
     }

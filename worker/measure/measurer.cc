@@ -165,7 +165,9 @@ class Measurement {
       ASSAY_ASSIGN_OR_RETURN(const bool right, TimedCall(cache, &timing));
       if (!right) return false;
       const bool disturbed = timing.context_switches > 0 || timing.migrations > 0;
-      const double tries = static_cast<double>(kept.size()) + discarded + 1;
+      // The first few may go even if the share of so few tries is larger.
+      const double tries = std::max(static_cast<double>(kept.size()) + discarded + 1,
+                                    parameters.samples_min / (1 - kDiscardRatioMax));
       if (disturbed && discarded + 1 <= kDiscardRatioMax * tries) {
         ++discarded;
         continue;

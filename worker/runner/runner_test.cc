@@ -326,6 +326,7 @@ TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
   AddWork("main", 64, true, true);
   for (const bool transforms : {true, false}) {
     SCOPED_TRACE(transforms);
+    request_.mutable_problem()->Clear();
     MakeTripleProblem(transforms, request_.mutable_problem());
     std::vector<std::byte> kept;
     const RunnerReport report = Run(Computing([&kept](int call, const Tensors& t) {
@@ -340,7 +341,6 @@ TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
     EXPECT_EQ(work.failed_timed_call(), 1);
     EXPECT_EQ(work.stale_source(), "the warm-up");
     EXPECT_EQ(work.verification().failed_case(), "timed call 1");
-    request_.mutable_problem()->Clear();
   }
 }
 
