@@ -7,5 +7,5 @@ label: "divides_by_zero"
 extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
   for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
   volatile int zero = 0;
-  c[0] = static_cast<float>(1 / zero);
+  c[0] = static_cast<float>(static_cast<int>(n) / zero);
 }
