@@ -190,7 +190,7 @@ class SickWorker(unittest.TestCase):
     def test_disk_full_while_building(self):
         directory = tempfile.mkdtemp(prefix="assay-test.")
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
-        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", directory],
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", directory],
                                  stderr=subprocess.DEVNULL, check=False)
         if mounted.returncode != 0:
             self.skipTest("cannot mount a small tmpfs here")
