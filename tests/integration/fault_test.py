@@ -198,11 +198,10 @@ class SickWorker(unittest.TestCase):
         service = harness.Service(worker=False)
         self.addCleanup(service.close)
         service.start_worker("sick", state=directory)
-        with open(os.path.join(directory, "filler"), "wb") as file:
+        with open(os.path.join(directory, "filler"), "wb", buffering=0) as file:
             try:
                 while True:
                     file.write(b"x" * 4096)
-                    file.flush()
             except OSError:
                 pass
         code, objects = service.json("submit", harness.candidate("vector_add", "plain"), "--level", "verify")
