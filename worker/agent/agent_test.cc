@@ -395,7 +395,7 @@ class FakeRunner : public RunnerClient {
  public:
   explicit FakeRunner(int slot) : slot(slot) {}
   absl::StatusOr<std::unique_ptr<internal::v1::RunnerReport>> Run(
-      const internal::v1::RunnerRequest&, absl::Duration, const std::function<bool()>&) override {
+      const internal::v1::RunnerRequest&, absl::Duration, const RunnerHooks&) override {
     return absl::UnimplementedError("a fake");
   }
   const int slot;

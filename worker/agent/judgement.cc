@@ -126,12 +126,15 @@ absl::StatusOr<bool> Judgement::Prepare() {
 
   std::vector<v1::WorkloadSelector> selectors(work_.evaluation().workloads().begin(),
                                               work_.evaluation().workloads().end());
+  // Whoever names workloads and asks for nothing but a verdict gets exactly these; before times are
+  // believed, the problem's ragged and unit shapes are verified along.
+  const bool only_named = level_ == v1::VERIFY && !selectors.empty();
   std::vector<v1::WorkloadSelector> along;
   for (const v1::Workload& workload : work_.problem().workloads()) {
     v1::WorkloadSelector selector;
     selector.set_name(workload.name());
     if (workload.verify_only()) {
-      along.push_back(selector);
+      if (!only_named) along.push_back(selector);
     } else if (work_.evaluation().workloads().empty()) {
       selectors.push_back(selector);
     }
@@ -221,7 +224,12 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   request.set_guest_core(options_.cores.guest_core);
   request.set_call_timeout_ms(limits::kCallSeconds * 1000);
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerClient> runner, options_.runners->Take());
-  absl::StatusOr<std::unique_ptr<Report>> ran = runner->Run(request, TimeLeft(), hooks_.keep_going);
+  RunnerHooks hooks;
+  hooks.keep_going = hooks_.keep_going;
+  hooks.on_progress = [this](const internal::v1::RunnerProgress& progress) {
+    hooks_.set_stage(internal::v1::RunnerProgress::Phase_Name(progress.phase()));
+  };
+  absl::StatusOr<std::unique_ptr<Report>> ran = runner->Run(request, TimeLeft(), hooks);
   // Single calls have a limit of their own: what is left is a candidate (or a reference) that is
   // slow at every call, and another worker would wait as long.
   out_of_time_ = absl::IsDeadlineExceeded(ran.status());
@@ -285,7 +293,6 @@ bool Judgement::TakeBaselineReport(const Report& report, const std::string& name
 }
 
 absl::StatusOr<bool> Judgement::RunCandidate() {
-  hooks_.set_stage("VERIFY");
   // The small workloads that are only verified come first: they fail fast.
   std::vector<Task> tasks;
   for (const bool selected : {false, true}) {
@@ -307,7 +314,6 @@ absl::StatusOr<bool> Judgement::RunCandidate() {
     if (item.measure) again.push_back({&item, false, true});
   }
   if (again.empty()) return true;
-  hooks_.set_stage("MEASURE");
   for (int runner = 1; runner < protocol_.runner_count; ++runner) {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> more,
                            RunRunner(candidate_.artifact_path, again));
@@ -343,7 +349,6 @@ absl::StatusOr<bool> Judgement::RunPair(Item* item, bool candidate_first) {
 }
 
 absl::StatusOr<bool> Judgement::RunPairs() {
-  hooks_.set_stage("MEASURE");
   const int pair_count =
       work_.evaluation().pair_count() > 0 ? work_.evaluation().pair_count() : kPairsDefault;
   Random order(options_.nonce());

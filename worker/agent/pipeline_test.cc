@@ -78,9 +78,9 @@ class FakeRunners : public RunnerSource {
   class Client : public RunnerClient {
    public:
     explicit Client(FakeRunners* owner) : owner_(*owner) {}
-    absl::StatusOr<std::unique_ptr<RunnerReport>> Run(
-        const RunnerRequest& request, absl::Duration timeout,
-        const std::function<bool()>& keep_going) override {
+    absl::StatusOr<std::unique_ptr<RunnerReport>> Run(const RunnerRequest& request,
+                                                      absl::Duration timeout,
+                                                      const RunnerHooks& hooks) override {
       owner_.requests.push_back(request);
       if (!owner_.status.ok()) return owner_.status;
       auto report = std::make_unique<RunnerReport>();
@@ -90,13 +90,22 @@ class FakeRunners : public RunnerSource {
         out.set_workload(work.workload().name());
         out.mutable_verification()->set_passed(true);
         out.mutable_verification()->set_checked_call_count(5);
-        if (work.measure()) AddSamples(request.candidate_artifact(), out.mutable_samples());
+        Enter(internal::v1::RunnerProgress::VERIFY, hooks);
+        if (!work.measure()) continue;
+        Enter(internal::v1::RunnerProgress::MEASURE, hooks);
+        AddSamples(request.candidate_artifact(), out.mutable_samples());
       }
       if (owner_.edit) owner_.edit(request, report.get());
       return report;
     }
 
    private:
+    static void Enter(internal::v1::RunnerProgress::Phase phase, const RunnerHooks& hooks) {
+      internal::v1::RunnerProgress progress;
+      progress.set_phase(phase);
+      hooks.on_progress(progress);
+    }
+
     void AddSamples(const std::string& artifact, v1::RunnerSamples* samples) {
       const auto known = owner_.warm_ns.find(artifact);
       const double ns = known == owner_.warm_ns.end() ? 10'000 : known->second;
@@ -148,8 +157,10 @@ class PipelineTest : public ::testing::Test {
     outcome_.Clear();
     timeline_.Clear();
     stages_.clear();
-    const PipelineHooks hooks{[this](std::string_view stage) { stages_.emplace_back(stage); },
-                              [this] { return wanted_; }};
+    const auto enter = [this](std::string_view stage) {
+      if (stages_.empty() || stages_.back() != stage) stages_.emplace_back(stage);
+    };
+    const PipelineHooks hooks{enter, [this] { return wanted_; }};
     return pipeline().Judge(work_, hooks, &outcome_, &timeline_);
   }
 
@@ -202,9 +213,13 @@ TEST_F(PipelineTest, WorkloadsCanBeSelectedByNameAndAxes) {
   work_.mutable_evaluation()->add_workloads()->set_name("other");
   (*work_.mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 12;
   ASSERT_OK(Judge());
-  ASSERT_EQ(outcome_.workload_results_size(), 3);
+  // For a verdict alone exactly these; before a measurement the problem's others too.
+  ASSERT_EQ(outcome_.workload_results_size(), 2);
   EXPECT_EQ(outcome_.workload_results(0).workload(), "other");
   EXPECT_EQ(outcome_.workload_results(1).workload(), "n=12");
+  work_.mutable_evaluation()->set_level(v1::QUICK);
+  ASSERT_OK(Judge());
+  ASSERT_EQ(outcome_.workload_results_size(), 3);
   EXPECT_EQ(outcome_.workload_results(2).workload(), "odd");
 
   work_.mutable_evaluation()->add_workloads()->set_name("absent");
@@ -447,7 +462,9 @@ TEST_F(PipelineTest, RankedStartsThreeRunnersAndReportsTheirSpread) {
   EXPECT_DOUBLE_EQ(measurement.median_ns(), 11'000);
   EXPECT_NEAR(measurement.runner_spread_ratio(), 2.0 / 11, 1e-12);
   EXPECT_EQ(measurement.protocol(), "cpu-v1");
-  EXPECT_THAT(stages_, ElementsAre("BUILD", "VERIFY", "MEASURE"));
+  // Each of the three runners checks before it measures.
+  EXPECT_THAT(stages_,
+              ElementsAre("BUILD", "VERIFY", "MEASURE", "VERIFY", "MEASURE", "VERIFY", "MEASURE"));
 }
 
 TEST_F(PipelineTest, NoiseBecomesACaveat) {

@@ -18,7 +18,7 @@ struct RunnerPoolOptions {
   std::function<absl::StatusOr<std::unique_ptr<RunnerClient>>(int slot, int guests)> start;
   int ready_max = 2;
   // Slots go round from 1 to this.
-  int slot_max = 60;
+  int slot_max = 40;
 };
 
 class RunnerPool : public RunnerSource {

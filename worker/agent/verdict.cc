@@ -91,7 +91,7 @@ void SetBuildVerdict(const BuildResult& result, v1::Outcome* outcome) {
 
 void SetFaultVerdict(const GuestFault& fault, v1::Outcome* outcome) {
   outcome->set_verdict(v1::RUNTIME_ERROR);
-  outcome->set_reason("GUEST_LOST");
+  outcome->set_reason("UNKNOWN_FAULT");
   std::string message = "the candidate's process ended";
   for (const FaultRow& row : kFaults) {
     if (row.kind != fault.kind()) continue;

@@ -64,6 +64,9 @@ Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, doub
         applies = mix.kernel == kMixes[i].kernel;
       }
     }
+    // One stream of reads can be slower than three streams that write as well (prefetchers follow
+    // streams): a kernel that reads along several has at least what those got.
+    if (written_share <= kSameShare) applies = kMixes[i].written_share < 1;
     if (!applies) continue;
     Rate rate = StreamRate(calibration, kMixes[i].kernel, footprint_bytes, cores);
     if (rate.per_second > best.per_second) best = std::move(rate);

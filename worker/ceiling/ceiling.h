@@ -27,7 +27,8 @@ struct Rate {
 // * of the footprints measured, the highest rate at or above the largest one that is not above the
 //   workload's (a larger footprint that measured faster counts too);
 // * read, triad, copy and write stand for shares of 0, 1/3, 1/2 and 1; between two of them the
-//   faster one counts.
+//   faster one counts;
+// * pure reading is not held to be slower than triad or copy.
 Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, double written_share,
                 int cores);
 

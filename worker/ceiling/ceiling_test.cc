@@ -82,6 +82,15 @@ TEST(CeilingTest, ALargerFootprintThatMeasuredFasterCounts) {
   EXPECT_DOUBLE_EQ(MemoryRate(calibration, 1024, 0, 1).per_second, 9e9);
 }
 
+// One stream of reads gets less out of memory than three streams that write as well.
+TEST(CeilingTest, ReadingIsNotHeldToBeSlowerThanTriad) {
+  v1::Calibration calibration;
+  AddPoint("read", 1, 1024, 14e9, "DRAM", &calibration);
+  AddPoint("triad", 1, 1024, 23e9, "DRAM", &calibration);
+  AddPoint("write", 1, 1024, 26e9, "DRAM", &calibration);
+  EXPECT_DOUBLE_EQ(MemoryRate(calibration, 1e9, 0.001, 1).per_second, 23e9);
+}
+
 WorkCost Cost(int unit, double operations, double read, double written) {
   WorkCost cost;
   cost.unit = unit;

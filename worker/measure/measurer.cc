@@ -26,7 +26,8 @@ constexpr absl::Duration kQuickReference = absl::Milliseconds(5);
 // At most one disturbed sample in five is dropped: when more are disturbed, the machine is noisy,
 // and a result that hides it would be worse than one that says it.
 constexpr double kDiscardRatioMax = 0.2;
-constexpr double kLateNsMin = 1000;
+constexpr double kLateAnswerNsMin = 1'000;
+constexpr double kLateIdleNsMin = 50'000;  // the kernel's word on sleep comes in coarse looks
 constexpr double kLateRatioMin = 0.05;
 
 // Shows the candidate content that it has not seen.
@@ -99,7 +100,7 @@ class Measurement {
     work_->RememberOutputs("the warm-up");
     ASSAY_ASSIGN_OR_RETURN(const bool warm, Sample(GuestCache::kWarm, protocol_.warm));
     if (!warm) return result_;
-    JudgeAnswers();
+    JudgeLateWork();
     if (result_.late_work) return result_;
     ASSAY_RETURN_IF_ERROR(Sample(GuestCache::kCold, protocol_.cold).status());
     return result_;
@@ -113,15 +114,14 @@ class Measurement {
 
   bool MeasureHandshake() {
     std::vector<double> durations;
-    std::vector<double> answers;
     for (int i = 0; i < kEmptyCalls; ++i) {
       const std::optional<CallTiming> timing = work_->candidate().CallEmpty();
       if (!timing.has_value()) return false;
       durations.push_back(timing->duration_ns);
-      answers.push_back(timing->answer_ns);
+      Note(*timing);
     }
     samples_->set_handshake_ns(Median(std::move(durations)));
-    result_.empty_answer_ns = Median(std::move(answers));
+    result_.after_empty = TakeNoted();
     return true;
   }
 
@@ -177,7 +177,7 @@ class Measurement {
         samples_->set_migrations(samples_->migrations() + timing.migrations);
       }
       kept.push_back(timing.duration_ns);
-      if (cache == GuestCache::kWarm) answers_.push_back(timing.answer_ns);
+      if (cache == GuestCache::kWarm) Note(timing);
       const SeriesSoFar series{kept, work_->clock().Monotonic() - start};
       for (const std::unique_ptr<StoppingRule>& rule : rules) {
         if (stop == Stop::kNo) stop = rule->Check(series);
@@ -212,10 +212,22 @@ class Measurement {
     return false;
   }
 
-  void JudgeAnswers() {
-    result_.answer_ns = Median(answers_);
+  void Note(const CallTiming& timing) {
+    answers_ns_.push_back(timing.answer_ns);
+    idles_ns_.push_back(timing.idle_ns);
+  }
+
+  AfterCall TakeNoted() {
+    AfterCall after{Median(std::move(answers_ns_)), Median(std::move(idles_ns_))};
+    answers_ns_.clear();
+    idles_ns_.clear();
+    return after;
+  }
+
+  void JudgeLateWork() {
+    result_.after = TakeNoted();
     const double duration_ns = Median({samples_->warm_ns().begin(), samples_->warm_ns().end()});
-    result_.late_work = IsLateWork(result_.answer_ns, result_.empty_answer_ns, duration_ns);
+    result_.late_work = IsLateWork(result_.after, result_.after_empty, duration_ns);
   }
 
   LoadedWork* const work_;
@@ -224,16 +236,20 @@ class Measurement {
   FreshContent content_;
   v1::Verification* const verification_;
   v1::RunnerSamples* const samples_;
-  std::vector<double> answers_;
+  std::vector<double> answers_ns_;
+  std::vector<double> idles_ns_;
   int call_ = 0;
   MeasureResult result_;
 };
 
 }  // namespace
 
-bool IsLateWork(double answer_ns, double empty_answer_ns, double duration_ns) {
-  const double late_ns = answer_ns - empty_answer_ns;
-  return late_ns > kLateNsMin && late_ns > kLateRatioMin * (duration_ns + late_ns);
+bool IsLateWork(const AfterCall& after, const AfterCall& after_empty, double duration_ns) {
+  const auto is_late = [&](double late_ns, double late_ns_min) {
+    return late_ns > late_ns_min && late_ns > kLateRatioMin * (duration_ns + late_ns);
+  };
+  return is_late(after.answer_ns - after_empty.answer_ns, kLateAnswerNsMin) ||
+         is_late(after.idle_ns - after_empty.idle_ns, kLateIdleNsMin);
 }
 
 absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtocol& protocol,

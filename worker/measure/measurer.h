@@ -19,6 +19,12 @@ class RunnerSamples;
 class Verification;
 }  // namespace v1
 
+// What follows completion, as medians: see CallTiming.
+struct AfterCall {
+  double answer_ns = 0;
+  double idle_ns = 0;
+};
+
 struct MeasureResult {
   Step step = Step::kDone;
   bool right = true;
@@ -29,8 +35,8 @@ struct MeasureResult {
   std::string stale_source;
   // The candidate went on after it had reported completion.
   bool late_work = false;
-  double answer_ns = 0;        // medians, see CallTiming
-  double empty_answer_ns = 0;  // of calls that do nothing
+  AfterCall after;        // of the candidate's calls
+  AfterCall after_empty;  // of calls that do nothing
 };
 
 // `seed` decides content; it must follow from the nonce. The work holds a base that was verified.
@@ -38,11 +44,12 @@ absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtoco
                                           uint64_t seed, v1::Verification* verification,
                                           v1::RunnerSamples* samples);
 
-// Whether answers this late mean work after completion: later than those of empty calls by more
-// than 1 us and by more than 5 % of the call. The first part is far above what an interrupted or
-// descheduled guest does to a median, the second keeps slow kernels from being accused of the time
-// their stores take to drain.
-bool IsLateWork(double answer_ns, double empty_answer_ns, double duration_ns);
+// Whether the candidate works on after completion: its answers come later than those of empty calls
+// by more than 1 us, or it falls asleep later by more than 50 us, and by more than 5 % of the call.
+// The first parts are far above what an interrupted or descheduled guest does to a median, the last
+// keeps slow kernels from being accused of the time their stores take to drain. A candidate can
+// forge the answer, but not its sleep.
+bool IsLateWork(const AfterCall& after, const AfterCall& after_empty, double duration_ns);
 
 }  // namespace assay
 

@@ -49,6 +49,11 @@ void GuestPool::Prepare(int count) {
   wanted_ = std::max(wanted_, count);
 }
 
+void GuestPool::Retire(std::unique_ptr<GuestSession> guest) {
+  retired_.push_back(std::move(guest));
+  if (retired_.size() > options_.retired_max) retired_.pop_front();
+}
+
 void GuestPool::WaitIdle() {
   absl::MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &GuestPool::IsIdle));

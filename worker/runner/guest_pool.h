@@ -22,6 +22,8 @@ struct GuestPoolOptions {
   // threads.
   std::function<absl::StatusOr<std::unique_ptr<GuestSession>>(int index)> start;
   int thread_count = 2;
+  // Guests that sleep on after they were retired; the oldest are ended beyond it.
+  size_t retired_max = 12;
 };
 
 class GuestPool : public GuestSource {
@@ -32,6 +34,7 @@ class GuestPool : public GuestSource {
 
   absl::StatusOr<std::unique_ptr<GuestSession>> Take() override;
   void Prepare(int count) override;
+  void Retire(std::unique_ptr<GuestSession> guest) override;
   void WaitIdle() override;
 
  private:
@@ -51,6 +54,7 @@ class GuestPool : public GuestSource {
   int starting_ ABSL_GUARDED_BY(mutex_) = 0;
   int next_index_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::unique_ptr<GuestSession>> retired_;  // of the taking thread alone
   std::vector<std::thread> threads_;
 };
 

@@ -18,6 +18,9 @@ class GuestSource {
   virtual absl::StatusOr<std::unique_ptr<GuestSession>> Take() = 0;
   // Has up to `count` guests started in the background.
   virtual void Prepare(int count) = 0;
+  // Takes a guest that is no longer needed. Ending a sandbox and waiting until it is gone takes
+  // longer than a small work itself, so it may sleep on until the runner ends.
+  virtual void Retire(std::unique_ptr<GuestSession> guest) = 0;
   // Returns when nothing starts in the background, so that a measurement is not disturbed.
   virtual void WaitIdle() = 0;
 };

@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -20,6 +23,7 @@ namespace assay {
 namespace {
 
 using internal::v1::GuestFault;
+using internal::v1::RunnerProgress;
 using internal::v1::RunnerReport;
 using internal::v1::RunnerRequest;
 using internal::v1::RunnerWorkloadReport;
@@ -41,10 +45,22 @@ void SetFault(const GuestEnd& end, const std::string& workload, const std::strin
   fault->set_input_case(input_case);
 }
 
+constexpr absl::Duration kProgressEvery = absl::Seconds(1);
+
+// Guests whose tensors are larger than this give their memory back at once.
+constexpr int64_t kRetiredBytesMax = int64_t{4} << 20;
+
+int64_t LoadedBytes(const ResolvedWorkload& workload) {
+  int64_t bytes = 0;
+  for (const TensorShape& tensor : workload.tensors) bytes += tensor.bytes;
+  return bytes;
+}
+
 class Execution {
  public:
-  Execution(const RunnerRequest& request, GuestSource* guests, Clock* clock, RunnerReport* report)
-      : request_(request), guests_(guests), clock_(clock), report_(report) {}
+  Execution(const RunnerRequest& request, GuestSource* guests, Clock* clock,
+            const std::function<void(const RunnerProgress&)>& tell, RunnerReport* report)
+      : request_(request), guests_(guests), clock_(clock), tell_(tell), report_(report) {}
 
   absl::Status Run() {
     ASSAY_ASSIGN_OR_RETURN(candidate_artifact_, OpenArtifact(request_.candidate_artifact()));
@@ -63,6 +79,7 @@ class Execution {
     options.workload = std::move(workload);
     options.call_timeout = absl::Milliseconds(request_.call_timeout_ms());
     options.clock = clock_;
+    options.before_call = [this] { ShowLife(); };
     ASSAY_ASSIGN_OR_RETURN(options.reference, guests_->Take());
     ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
     return std::make_unique<LoadedWork>(std::move(options));
@@ -77,19 +94,36 @@ class Execution {
     out->set_workload(resolved.name);
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
     if (index + 1 < request_.work_size()) guests_->Prepare(2);
+    EnterPhase(RunnerProgress::VERIFY);
     const absl::Duration start = clock_->Monotonic();
     ASSAY_ASSIGN_OR_RETURN(bool go_on, Verify(loaded.get(), work.battery(), out));
     report_->set_verify_ns(report_->verify_ns() +
                            absl::ToInt64Nanoseconds(clock_->Monotonic() - start));
     if (go_on && work.measure()) {
       guests_->WaitIdle();
+      EnterPhase(RunnerProgress::MEASURE);
       const absl::Duration measure_start = clock_->Monotonic();
       ASSAY_ASSIGN_OR_RETURN(go_on, Measure(loaded.get(), out));
       report_->set_measure_ns(report_->measure_ns() +
                               absl::ToInt64Nanoseconds(clock_->Monotonic() - measure_start));
     }
     NoteGuest(&loaded->candidate());
+    if (LoadedBytes(loaded->workload()) <= kRetiredBytesMax) {
+      auto [candidate, reference] = loaded->ReleaseGuests();
+      guests_->Retire(std::move(candidate));
+      guests_->Retire(std::move(reference));
+    }
     return go_on;
+  }
+
+  void EnterPhase(RunnerProgress::Phase phase) {
+    progress_.set_phase(phase);
+    told_ = clock_->Monotonic();
+    tell_(progress_);
+  }
+
+  void ShowLife() {
+    if (clock_->Monotonic() - told_ >= kProgressEvery) EnterPhase(progress_.phase());
   }
 
   void NoteGuest(GuestSession* candidate) {
@@ -99,30 +133,41 @@ class Execution {
     for (const std::string& wall : candidate->missing_walls()) report_->add_missing_walls(wall);
   }
 
-  // True when the guests did their part.
-  bool TakeStep(Step step, LoadedWork* loaded, const std::string& input_case) {
+  // True when the guests did their part. A guest that was lost by nobody's fault is the
+  // infrastructure's failure.
+  absl::StatusOr<bool> TakeStep(Step step, LoadedWork* loaded, const std::string& input_case) {
+    if (step == Step::kDone) return true;
+    const bool reference = step == Step::kReferenceFault;
+    const std::optional<GuestEnd>& ended =
+        reference ? loaded->reference_ended() : loaded->candidate().ended();
     const std::string& workload = loaded->workload().name;
-    if (step == Step::kReferenceFault) {
-      SetFault(loaded->reference_fault(), workload, input_case, report_->mutable_reference_fault());
-    } else if (step == Step::kCandidateEnded) {
-      GuestEnd end;
-      end.message = "the guest ended without saying why";
-      SetFault(loaded->candidate().ended().value_or(end), workload, input_case,
-               report_->mutable_candidate_fault());
+    // The reference may also be at fault without ending.
+    if (ended.has_value() ? ended->kind == 0 : !reference) {
+      return ErrorWithReason(absl::StatusCode::kUnavailable, "GUEST_LOST",
+                             absl::StrCat("the ", reference ? "reference" : "candidate",
+                                          "'s guest was lost in workload ", workload, ": ",
+                                          ended.has_value() ? ended->message : "nobody knows why"));
     }
-    return step == Step::kDone;
+    if (reference) {
+      SetFault(loaded->reference_fault(), workload, input_case, report_->mutable_reference_fault());
+    } else {
+      SetFault(*ended, workload, input_case, report_->mutable_candidate_fault());
+    }
+    return false;
   }
 
   absl::StatusOr<bool> Verify(LoadedWork* loaded, bool battery, RunnerWorkloadReport* out) {
     ASSAY_ASSIGN_OR_RETURN(const Step step,
                            loaded->Load(candidate_artifact_.get(), reference_artifact_.get()));
-    if (!TakeStep(step, loaded, "")) return false;
+    ASSAY_ASSIGN_OR_RETURN(const bool is_loaded, TakeStep(step, loaded, ""));
+    if (!is_loaded) return false;
     VerifyOptions options;
     options.battery = battery;
     options.nonce = request_.nonce();
     ASSAY_ASSIGN_OR_RETURN(const VerifyResult result,
                            VerifyWork(loaded, options, out->mutable_verification()));
-    if (!TakeStep(result.step, loaded, result.input_case)) return false;
+    ASSAY_ASSIGN_OR_RETURN(const bool done, TakeStep(result.step, loaded, result.input_case));
+    if (!done) return false;
     out->set_reason(result.reason);
     out->set_nondeterministic(result.nondeterministic);
     return result.right;
@@ -133,17 +178,21 @@ class Execution {
     ASSAY_ASSIGN_OR_RETURN(const MeasureResult result,
                            MeasureWork(loaded, ProtocolForLevel(request_.level()), seed,
                                        out->mutable_verification(), out->mutable_samples()));
-    out->set_answer_ns(result.answer_ns);
-    out->set_empty_answer_ns(result.empty_answer_ns);
-    if (!TakeStep(result.step, loaded, "timed calls")) return false;
+    out->set_answer_ns(result.after.answer_ns);
+    out->set_empty_answer_ns(result.after_empty.answer_ns);
+    out->set_idle_ns(result.after.idle_ns);
+    out->set_empty_idle_ns(result.after_empty.idle_ns);
+    ASSAY_ASSIGN_OR_RETURN(const bool done, TakeStep(result.step, loaded, "timed calls"));
+    if (!done) return false;
     out->set_reason(result.reason);
     out->set_failed_timed_call(result.failed_timed_call);
     out->set_stale_source(result.stale_source);
     if (result.late_work) {
       GuestEnd end;
       end.kind = GuestFault::LATE_WORK;
-      end.message = absl::StrCat("it went on for ",
-                                 static_cast<int64_t>(result.answer_ns - result.empty_answer_ns),
+      const double late_ns = std::max(result.after.answer_ns - result.after_empty.answer_ns,
+                                      result.after.idle_ns - result.after_empty.idle_ns);
+      end.message = absl::StrCat("it went on for ", static_cast<int64_t>(late_ns),
                                  " ns (median) after it had reported completion");
       SetFault(end, loaded->workload().name, "timed calls", report_->mutable_candidate_fault());
     }
@@ -153,7 +202,10 @@ class Execution {
   const RunnerRequest& request_;
   GuestSource* const guests_;
   Clock* const clock_;
+  const std::function<void(const RunnerProgress&)>& tell_;
   RunnerReport* const report_;
+  RunnerProgress progress_;
+  absl::Duration told_;  // monotonic time of the last progress
   UniqueFd candidate_artifact_;
   UniqueFd reference_artifact_;
 };
@@ -161,8 +213,9 @@ class Execution {
 }  // namespace
 
 void ExecuteRunnerRequest(const RunnerRequest& request, GuestSource* guests, Clock* clock,
+                          const std::function<void(const RunnerProgress&)>& progress,
                           RunnerReport* report) {
-  const absl::Status status = Execution(request, guests, clock, report).Run();
+  const absl::Status status = Execution(request, guests, clock, progress, report).Run();
   if (status.ok()) return;
   report->mutable_error()->set_code(absl::StatusCodeToString(status.code()));
   const std::string reason = GetReason(status);

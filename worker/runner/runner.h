@@ -3,20 +3,27 @@
 #ifndef ASSAY_WORKER_RUNNER_RUNNER_H_
 #define ASSAY_WORKER_RUNNER_RUNNER_H_
 
+#include <functional>
+
 #include "base/clock.h"
 #include "worker/runner/guest_source.h"
 
 namespace assay {
 
 namespace internal::v1 {
+class RunnerProgress;
 class RunnerReport;
 class RunnerRequest;
 }  // namespace internal::v1
 
 // Verifies and measures every work of `request` in order and stops at the first that is wrong or
-// ends a guest. A failure of the runner itself goes into report->error. Blocks.
+// ends a guest. A failure of the runner itself goes into report->error. Blocks. `progress` is told
+// each change of phase, and is called at least once a second while calls come back, never inside
+// one.
 void ExecuteRunnerRequest(const internal::v1::RunnerRequest& request, GuestSource* guests,
-                          Clock* clock, internal::v1::RunnerReport* report);
+                          Clock* clock,
+                          const std::function<void(const internal::v1::RunnerProgress&)>& progress,
+                          internal::v1::RunnerReport* report);
 
 }  // namespace assay
 

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "base/clock.h"
@@ -23,6 +24,8 @@
 
 namespace assay {
 namespace {
+
+using internal::v1::RunnerReport;
 
 constexpr int kReportFd = 3;
 constexpr absl::Duration kAskEvery = absl::Milliseconds(100);
@@ -94,8 +97,8 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, int reque
 
 class ProcessRunnerClient : public RunnerClient {
  public:
-  ProcessRunnerClient(pid_t pid, UniqueFd request, UniqueFd report)
-      : pid_(pid), request_(std::move(request)), report_(std::move(report)) {}
+  ProcessRunnerClient(Clock* clock, pid_t pid, UniqueFd request, UniqueFd report)
+      : clock_(clock), pid_(pid), request_(std::move(request)), report_(std::move(report)) {}
 
   ~ProcessRunnerClient() override {
     if (pid_ <= 0) return;
@@ -104,56 +107,77 @@ class ProcessRunnerClient : public RunnerClient {
     Reap();
   }
 
-  absl::StatusOr<std::unique_ptr<internal::v1::RunnerReport>> Run(
-      const internal::v1::RunnerRequest& request, absl::Duration timeout,
-      const std::function<bool()>& keep_going) override {
+  absl::StatusOr<std::unique_ptr<RunnerReport>> Run(const internal::v1::RunnerRequest& request,
+                                                    absl::Duration timeout,
+                                                    const RunnerHooks& hooks) override {
     if (used_) return absl::FailedPreconditionError("a runner takes one request");
     used_ = true;
-    absl::StatusOr<std::string> bytes = Exchange(request, timeout, keep_going);
+    absl::StatusOr<std::unique_ptr<RunnerReport>> report = Exchange(request, timeout, hooks);
     // Standard input stays open until here: the runner ends itself when it closes.
-    if (!bytes.ok()) {
+    if (!report.ok()) {
       kill(-pid_, SIGKILL);
       kill(pid_, SIGKILL);
     }
     const int wait_status = Reap();
-    if (!bytes.ok()) return Annotate(bytes.status(), DescribeEnd(wait_status));
-    auto report = std::make_unique<internal::v1::RunnerReport>();
-    if (!report->ParseFromString(*bytes)) {
-      return absl::DataLossError("the runner's report does not parse");
-    }
+    if (!report.ok()) return Annotate(report.status(), DescribeEnd(wait_status));
     return report;
   }
 
  private:
-  absl::StatusOr<std::string> Exchange(const internal::v1::RunnerRequest& request,
-                                       absl::Duration timeout,
-                                       const std::function<bool()>& keep_going) {
+  absl::StatusOr<std::unique_ptr<RunnerReport>> Exchange(const internal::v1::RunnerRequest& request,
+                                                         absl::Duration timeout,
+                                                         const RunnerHooks& hooks) {
     ASSAY_RETURN_IF_ERROR(WriteAll(request_.get(), Frame(request.SerializeAsString())));
-    const absl::Duration deadline = SystemClock()->Monotonic() + timeout;
+    absl::Duration now = clock_->Monotonic();
+    const absl::Duration deadline = now + timeout;
+    absl::Duration silent_after = now + absl::Seconds(limits::kRunnerSilentSeconds);
     std::string got;
     std::vector<char> chunk(kReadBytes);
     while (true) {
-      const absl::Duration left = deadline - SystemClock()->Monotonic();
-      if (left <= absl::ZeroDuration()) {
+      now = clock_->Monotonic();
+      if (now >= silent_after) {
+        return ErrorWithReason(
+            absl::StatusCode::kUnavailable, "RUNNER_SILENT",
+            absl::StrCat("no sign of life within ", limits::kRunnerSilentSeconds, " s"));
+      }
+      if (now >= deadline) {
         return absl::DeadlineExceededError(
             absl::StrCat("no report within ", absl::FormatDuration(timeout)));
       }
-      if (!keep_going()) return absl::CancelledError("the evaluation is no longer wanted");
+      if (!hooks.keep_going()) return absl::CancelledError("the evaluation is no longer wanted");
       pollfd wait{report_.get(), POLLIN, 0};
-      const int wait_ms = static_cast<int>(absl::ToInt64Milliseconds(std::min(left, kAskEvery)));
+      const int wait_ms =
+          static_cast<int>(absl::ToInt64Milliseconds(std::min(deadline - now, kAskEvery)));
       if (poll(&wait, 1, std::max(1, wait_ms)) <= 0) continue;
       const ssize_t n = read(report_.get(), chunk.data(), chunk.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return ErrnoError(errno, "read of a runner's report");
       if (n == 0) return absl::UnavailableError("the runner ended without a report");
       got.append(chunk.data(), static_cast<size_t>(n));
-      if (got.size() < kFrameHeaderBytes) continue;
-      const size_t length = FrameLength(got);
-      if (length > limits::kReportBytesMax) {
-        return absl::ResourceExhaustedError(absl::StrCat("a report of ", length, " bytes"));
-      }
-      if (got.size() >= kFrameHeaderBytes + length) return got.substr(kFrameHeaderBytes, length);
+      silent_after = now + absl::Seconds(limits::kRunnerSilentSeconds);
+      ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerReport> report, TakeMessages(hooks, &got));
+      if (report != nullptr) return report;
     }
+  }
+
+  // Takes the whole frames off the front of `got`; the report, or null as long as there is none.
+  static absl::StatusOr<std::unique_ptr<RunnerReport>> TakeMessages(const RunnerHooks& hooks,
+                                                                    std::string* got) {
+    while (got->size() >= kFrameHeaderBytes) {
+      const size_t length = FrameLength(*got);
+      if (length > limits::kReportBytesMax) {
+        return absl::ResourceExhaustedError(absl::StrCat("a message of ", length, " bytes"));
+      }
+      if (got->size() < kFrameHeaderBytes + length) break;
+      internal::v1::RunnerMessage message;
+      if (!message.ParseFromArray(got->data() + kFrameHeaderBytes, static_cast<int>(length))) {
+        return absl::DataLossError("the runner's message does not parse");
+      }
+      if (message.has_report()) return absl::WrapUnique(message.release_report());
+      if (message.has_progress()) hooks.on_progress(message.progress());
+      got->erase(0, kFrameHeaderBytes + length);
+    }
+    return nullptr;
   }
 
   int Reap() {
@@ -171,6 +195,7 @@ class ProcessRunnerClient : public RunnerClient {
     return absl::StrCat("runner (exit code ", WEXITSTATUS(wait_status), ")");
   }
 
+  Clock* const clock_;
   pid_t pid_;
   UniqueFd request_;
   UniqueFd report_;
@@ -194,7 +219,7 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerClient::Start(const RunnerOp
                                               "--allow-unsandboxed",
                                               options.allow_unsandboxed ? "1" : "0"};
   ASSAY_ASSIGN_OR_RETURN(const pid_t pid, Spawn(arguments, request.read.get(), report.write.get()));
-  return std::make_unique<ProcessRunnerClient>(pid, std::move(request.write),
+  return std::make_unique<ProcessRunnerClient>(options.clock, pid, std::move(request.write),
                                                std::move(report.read));
 }
 

@@ -8,10 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace assay {
 
 namespace internal::v1 {
+class RunnerProgress;
 class RunnerReport;
 class RunnerRequest;
 }  // namespace internal::v1
@@ -23,6 +25,13 @@ struct RunnerOptions {
   int guests = 2;       // that it starts ahead
   int guest_core = -1;  // where the guests that it starts ahead are pinned; -1: nowhere
   bool allow_unsandboxed = false;
+  Clock* clock = SystemClock();
+};
+
+// What a run tells and asks meanwhile.
+struct RunnerHooks {
+  std::function<bool()> keep_going;  // asked several times a second
+  std::function<void(const internal::v1::RunnerProgress&)> on_progress;
 };
 
 // A runner that was started ahead, with its guests, and waits for its one request. Not thread-safe.
@@ -30,11 +39,12 @@ class RunnerClient {
  public:
   static absl::StatusOr<std::unique_ptr<RunnerClient>> Start(const RunnerOptions& options);
   virtual ~RunnerClient() = default;  // kills what is left
-  // Blocks. A bad status is the infrastructure's. `keep_going` is asked several times a second;
-  // false kills the runner and gives CANCELLED.
+  // Blocks. A bad status is the infrastructure's: CANCELLED when keep_going said false,
+  // DEADLINE_EXCEEDED when a runner that still shows life has no report after `timeout`,
+  // UNAVAILABLE (RUNNER_SILENT) when it shows none for limits::kRunnerSilentSeconds.
   virtual absl::StatusOr<std::unique_ptr<internal::v1::RunnerReport>> Run(
       const internal::v1::RunnerRequest& request, absl::Duration timeout,
-      const std::function<bool()>& keep_going) = 0;
+      const RunnerHooks& hooks) = 0;
 };
 
 }  // namespace assay

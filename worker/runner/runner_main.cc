@@ -1,5 +1,5 @@
-// assay-runner: starts guests ahead, takes one request from standard input, writes one report to
-// descriptor 3 and ends. Nothing is ever written to standard output.
+// assay-runner: starts guests ahead, takes one request from standard input, writes progress and one
+// report to descriptor 3 and ends. Nothing is ever written to standard output.
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -30,7 +30,7 @@ constexpr int kReportFd = 3;
 constexpr int kGuestsAheadDefault = 2;
 constexpr int kExitUsage = 2;
 // Guests of one runner that may be alive at once, and so slots between two runners.
-constexpr int kGuestSlotsPerRunner = 16;
+constexpr int kGuestSlotsPerRunner = 24;
 
 std::map<std::string, std::string> ParseFlags(int argc, char** argv) {
   std::map<std::string, std::string> flags;
@@ -56,6 +56,17 @@ std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base, int 
   auto pool = std::make_unique<assay::GuestPool>(std::move(options));
   pool->Prepare(guests_ahead);
   return pool;
+}
+
+absl::Status Tell(const assay::internal::v1::RunnerMessage& message) {
+  return assay::WriteAll(kReportFd, assay::Frame(message.SerializeAsString()));
+}
+
+// A worker that is gone is noticed elsewhere.
+void TellProgress(const assay::internal::v1::RunnerProgress& progress) {
+  assay::internal::v1::RunnerMessage message;
+  *message.mutable_progress() = progress;
+  (void)Tell(message);
 }
 
 void Pin(int core) {
@@ -100,7 +111,8 @@ int main(int argc, char** argv) {
   absl::StatusOr<std::string> bytes =
       assay::ReadFrame(STDIN_FILENO, assay::limits::kReportBytesMax);
   if (absl::IsOutOfRange(bytes.status())) return 0;  // started ahead and never used
-  assay::internal::v1::RunnerReport report;
+  assay::internal::v1::RunnerMessage message;
+  assay::internal::v1::RunnerReport& report = *message.mutable_report();
   assay::internal::v1::RunnerRequest request;
   if (!bytes.ok() || !request.ParseFromString(*bytes)) {
     report.mutable_error()->set_code("INTERNAL");
@@ -119,9 +131,9 @@ int main(int argc, char** argv) {
       pool = MakePool(guest, kGuestsAheadDefault);
     }
     Pin(request.runner_core());
-    assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), &report);
+    assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), TellProgress, &report);
   }
-  const absl::Status written = assay::WriteAll(kReportFd, assay::Frame(report.SerializeAsString()));
+  const absl::Status written = Tell(message);
   if (!written.ok()) {
     assay::Log(assay::LogLevel::kError, "report_not_written",
                {{"message", std::string(written.message())}});

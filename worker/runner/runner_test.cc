@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "base/file.h"
 #include "base/random.h"
@@ -55,13 +57,27 @@ class RunnerTest : public ::testing::Test {
 
   RunnerReport Run(FakeGuestPlan candidate, FakeGuestPlan reference = TripleReference()) {
     FakeGuestSource guests(std::move(reference), std::move(candidate), &clock_);
+    return Run(&guests);
+  }
+
+  RunnerReport Run(FakeGuestSource* guests) {
     RunnerReport report;
-    ExecuteRunnerRequest(request_, &guests, &clock_, &report);
+    progress_.clear();
+    const auto note = [this](const internal::v1::RunnerProgress& progress) {
+      progress_.push_back({progress.phase(), clock_.Monotonic()});
+    };
+    ExecuteRunnerRequest(request_, guests, &clock_, note, &report);
     return report;
   }
 
+  struct Progress {
+    int phase;
+    absl::Duration at;
+  };
+
   FakeClock clock_;
   std::unique_ptr<TemporaryDirectory> folder_;
+  std::vector<Progress> progress_;
   RunnerRequest request_;
 };
 
@@ -234,13 +250,58 @@ TEST_F(RunnerTest, FailuresOfTheInfrastructureAreErrors) {
   AddWork("main", 64, true, false);
   FakeGuestSource guests(TripleReference(), TripleCandidate(), &clock_);
   guests.failure = absl::ResourceExhaustedError("fork failed");
-  RunnerReport report;
-  ExecuteRunnerRequest(request_, &guests, &clock_, &report);
+  const RunnerReport report = Run(&guests);
   EXPECT_EQ(report.error().code(), "RESOURCE_EXHAUSTED");
   EXPECT_THAT(report.error().message(), HasSubstr("fork failed"));
 
   request_.set_candidate_artifact(folder_->path() + "/missing");
   EXPECT_EQ(Run(TripleCandidate()).error().code(), "NOT_FOUND");
+}
+
+// Killed by somebody, or by a machine that ran out of memory: the candidate did nothing.
+TEST_F(RunnerTest, AGuestThatWasLostIsTheInfrastructures) {
+  AddWork("main", 64, true, true);
+  for (const int call : {0, 2, 20}) {  // in the load, in verification, in a measurement
+    FakeGuestPlan candidate = TripleCandidate();
+    FakeGuestPlan reference = TripleReference();
+    for (FakeGuestPlan* lost : {&candidate, &reference}) {
+      SCOPED_TRACE(absl::StrCat(lost == &reference ? "reference" : "candidate", " at ", call));
+      candidate = TripleCandidate();
+      reference = TripleReference();
+      // The reference is called once a case.
+      lost->end_at_call = lost == &reference ? std::min(call, 4) : call;
+      lost->end = End(0, "killed from outside");
+      if (call == 0) lost->load_end = lost->end;
+      const RunnerReport report = Run(candidate, reference);
+      EXPECT_EQ(report.error().code(), "UNAVAILABLE");
+      EXPECT_EQ(report.error().reason(), "GUEST_LOST");
+      EXPECT_THAT(report.error().message(), HasSubstr("killed from outside"));
+      EXPECT_FALSE(report.has_candidate_fault());
+      EXPECT_FALSE(report.has_reference_fault());
+    }
+  }
+}
+
+TEST_F(RunnerTest, ShowsLifeBetweenSlowCalls) {
+  AddWork("main", 64, true, true);
+  FakeGuestPlan candidate = TripleCandidate();
+  candidate.timing = [](int) {
+    CallTiming timing;
+    timing.duration_ns = 700e6;
+    return timing;
+  };
+  const absl::Duration start = clock_.Monotonic();
+  const RunnerReport report = Run(candidate);
+  EXPECT_FALSE(report.has_error()) << report.error().message();
+  ASSERT_GE(progress_.size(), 4u);
+  EXPECT_EQ(progress_.front().phase, internal::v1::RunnerProgress::VERIFY);
+  EXPECT_EQ(progress_.back().phase, internal::v1::RunnerProgress::MEASURE);
+  absl::Duration last = start;
+  for (const Progress& progress : progress_) {
+    EXPECT_LE(progress.at - last, absl::Seconds(2));
+    last = progress.at;
+  }
+  EXPECT_LE(clock_.Monotonic() - last, absl::Seconds(2));
 }
 
 TEST_F(RunnerTest, MeasuresAModelledTimer) {
@@ -390,11 +451,16 @@ TEST_F(RunnerTest, LateWorkIsAFaultOfTheCandidate) {
 }
 
 TEST(LateWorkTest, Table) {
-  EXPECT_FALSE(IsLateWork(150, 150, 10'000));
-  EXPECT_FALSE(IsLateWork(900, 150, 200));             // below a microsecond
-  EXPECT_TRUE(IsLateWork(1'300, 150, 200));            // most of the time is hidden
-  EXPECT_FALSE(IsLateWork(3'000, 150, 10'000'000));    // stores draining after 10 ms
-  EXPECT_TRUE(IsLateWork(1'000'000, 150, 9'000'000));  // a tenth is hidden
+  constexpr AfterCall kEmpty{150, 20'000};
+  EXPECT_FALSE(IsLateWork({150, 20'000}, kEmpty, 10'000));
+  EXPECT_FALSE(IsLateWork({900, 20'000}, kEmpty, 200));             // below a microsecond
+  EXPECT_TRUE(IsLateWork({1'300, 20'000}, kEmpty, 200));            // most of the time is hidden
+  EXPECT_FALSE(IsLateWork({3'000, 20'000}, kEmpty, 10'000'000));    // stores draining after 10 ms
+  EXPECT_TRUE(IsLateWork({1'000'000, 20'000}, kEmpty, 9'000'000));  // a tenth is hidden
+  // The answer is forged, the sleep is not.
+  EXPECT_TRUE(IsLateWork({150, 1'020'000}, kEmpty, 9'000'000));
+  EXPECT_TRUE(IsLateWork({150, 120'000}, kEmpty, 200));
+  EXPECT_FALSE(IsLateWork({150, 60'000}, kEmpty, 200));  // within what the looks give
 }
 
 TEST(FramingTest, RoundTripAndLimits) {

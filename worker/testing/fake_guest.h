@@ -66,6 +66,7 @@ class FakeGuestSource : public GuestSource {
 
   absl::StatusOr<std::unique_ptr<GuestSession>> Take() override;
   void Prepare(int count) override {}
+  void Retire(std::unique_ptr<GuestSession> guest) override {}
   void WaitIdle() override {}
 
   absl::Status failure;  // of every Take when it is bad

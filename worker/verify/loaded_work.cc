@@ -133,6 +133,7 @@ absl::StatusOr<Step> LoadedWork::DrawBase(const InputCaseSpec& input_case, uint6
     PoisonOutput(ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance()),
                  reference.Buffer(i));
   }
+  if (options_.before_call) options_.before_call();
   const absl::Duration start = clock().Monotonic();
   const std::optional<CallTiming> timing =
       reference.Call(GuestCache::kLeave, kReferenceTimeoutFactor * options_.call_timeout);
@@ -211,6 +212,7 @@ void LoadedWork::Present(const DrawnTransform* transform) {
 }
 
 Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
+  if (options_.before_call) options_.before_call();
   const std::optional<CallTiming> got = options_.candidate->Call(cache, options_.call_timeout);
   if (!got.has_value() || options_.candidate->ended().has_value()) return Step::kCandidateEnded;
   if (timing != nullptr) *timing = *got;

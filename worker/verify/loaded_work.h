@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,6 +55,7 @@ struct LoadedWorkOptions {
   std::unique_ptr<GuestSession> reference;
   absl::Duration call_timeout;
   Clock* clock = nullptr;
+  std::function<void()> before_call;  // of either guest; may be empty
 };
 
 class LoadedWork {
@@ -94,8 +96,14 @@ class LoadedWork {
 
   const v1::Problem& problem() const { return *options_.problem; }
   const ResolvedWorkload& workload() const { return options_.workload; }
+  // Candidate's and reference's, for whoever disposes of them. The work is spent.
+  std::pair<std::unique_ptr<GuestSession>, std::unique_ptr<GuestSession>> ReleaseGuests() {
+    return {std::move(options_.candidate), std::move(options_.reference)};
+  }
+
   GuestSession& candidate() { return *options_.candidate; }
   Clock& clock() { return *options_.clock; }
+  const std::optional<GuestEnd>& reference_ended() const { return options_.reference->ended(); }
   // Set with Step::kReferenceFault.
   const GuestEnd& reference_fault() const { return reference_fault_; }
   // Name of the case that was drawn last; empty: none.

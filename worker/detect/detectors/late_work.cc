@@ -23,7 +23,9 @@ class LateWorkDetector : public Detector {
         if (work.workload() != fault.workload()) continue;
         absl::StrAppend(&finding.evidence, "; median answer after ",
                         static_cast<int64_t>(work.answer_ns()), " ns, of empty calls after ",
-                        static_cast<int64_t>(work.empty_answer_ns()), " ns");
+                        static_cast<int64_t>(work.empty_answer_ns()), " ns; median sleep after ",
+                        static_cast<int64_t>(work.idle_ns()), " ns, of empty calls after ",
+                        static_cast<int64_t>(work.empty_idle_ns()), " ns");
       }
       finding.verdict = v1::GAMED;
       finding.reason = "LATE_WORK";

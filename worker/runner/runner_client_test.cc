@@ -1,0 +1,106 @@
+// The client of a runner against scripts in a runner's place. The clock is a fake that runs on
+// whenever the client asks whether to go on.
+#include "worker/runner/runner_client.h"
+
+#include <sys/stat.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "assay/internal/v1/runner.pb.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/status.h"
+#include "base/test_matchers.h"
+#include "gmock/gmock.h"
+
+namespace assay {
+namespace {
+
+using internal::v1::RunnerProgress;
+using internal::v1::RunnerReport;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// RunnerMessage frames: progress in phase MEASURE, and a report whose output_log is "x".
+constexpr char kProgress[] = "printf '\\004\\000\\000\\000\\012\\002\\010\\002' >&3\n";
+constexpr char kReport[] = "printf '\\005\\000\\000\\000\\022\\003\\052\\001x' >&3\n";
+
+class RunnerClientTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(TemporaryDirectory folder, TemporaryDirectory::Create("runner-client"));
+    folder_ = std::make_unique<TemporaryDirectory>(std::move(folder));
+  }
+
+  absl::StatusOr<std::unique_ptr<RunnerReport>> Run(const std::string& script,
+                                                    absl::Duration timeout) {
+    RunnerOptions options;
+    options.runner_binary = folder_->path() + "/runner";
+    options.clock = &clock_;
+    EXPECT_OK(WriteFileAtomically(options.runner_binary, "#!/bin/sh\n" + script));
+    EXPECT_EQ(chmod(options.runner_binary.c_str(), 0700), 0);
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerClient> runner, RunnerClient::Start(options));
+    RunnerHooks hooks;
+    hooks.keep_going = [this] {
+      clock_.Advance(step_);
+      return wanted_;
+    };
+    hooks.on_progress = [this](const RunnerProgress& progress) {
+      phases_.push_back(progress.phase());
+    };
+    return runner->Run(internal::v1::RunnerRequest(), timeout, hooks);
+  }
+
+  FakeClock clock_;
+  absl::Duration step_ = absl::ZeroDuration();
+  bool wanted_ = true;
+  std::vector<int> phases_;
+  std::unique_ptr<TemporaryDirectory> folder_;
+};
+
+TEST_F(RunnerClientTest, PassesProgressOnAndReturnsTheReport) {
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<RunnerReport> report,
+      Run(absl::StrCat(kProgress, kProgress, kReport), absl::Seconds(limits::kEvaluationSeconds)));
+  EXPECT_EQ(report->output_log(), "x");
+  EXPECT_THAT(phases_, ElementsAre(RunnerProgress::MEASURE, RunnerProgress::MEASURE));
+}
+
+TEST_F(RunnerClientTest, ARunnerThatShowsNoLifeHangs) {
+  step_ = absl::Seconds(limits::kRunnerSilentSeconds) / 2;
+  const absl::Status status =
+      Run("exec sleep 600\n", absl::Seconds(limits::kEvaluationSeconds)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no sign of life")));
+  EXPECT_EQ(GetReason(status), "RUNNER_SILENT");
+}
+
+TEST_F(RunnerClientTest, ARunnerThatShowsLifeRunsOutOfTime) {
+  // Each look at the pipe finds progress.
+  step_ = absl::Seconds(limits::kRunnerSilentSeconds) / 2;
+  const absl::Status status = Run(absl::StrCat("while :; do ", kProgress, "done\n"),
+                                  10 * absl::Seconds(limits::kRunnerSilentSeconds))
+                                  .status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
+TEST_F(RunnerClientTest, WhatIsNoLongerWantedEnds) {
+  wanted_ = false;
+  EXPECT_THAT(Run("exec sleep 600\n", absl::Seconds(1)), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(RunnerClientTest, BadEndsAreTheInfrastructures) {
+  const absl::Duration timeout = absl::Seconds(limits::kEvaluationSeconds);
+  EXPECT_THAT(Run("exit 7\n", timeout),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("exit code 7")));
+  EXPECT_THAT(Run("kill -9 $$\n", timeout),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("signal 9")));
+  EXPECT_THAT(Run("printf '\\004\\000\\000\\000\\377\\377\\377\\377' >&3\n", timeout),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("does not parse")));
+  EXPECT_THAT(Run("printf '\\377\\377\\377\\377' >&3\nexec sleep 600\n", timeout),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+}  // namespace
+}  // namespace assay
