@@ -17,7 +17,6 @@
 namespace assay {
 namespace {
 
-constexpr int kPairsDefault = 8;
 constexpr int kGuestsMin = 2;
 constexpr int kGuestsMax = 8;
 
@@ -349,13 +348,11 @@ absl::StatusOr<bool> Judgement::RunPair(Item* item, bool candidate_first) {
 }
 
 absl::StatusOr<bool> Judgement::RunPairs() {
-  const int pair_count =
-      work_.evaluation().pair_count() > 0 ? work_.evaluation().pair_count() : kPairsDefault;
   Random order(options_.nonce());
   for (Item& item : items_) {
     if (!item.measure) continue;
     bool candidate_first = false;
-    for (int pair = 0; pair < pair_count; ++pair) {
+    for (int pair = 0; pair < work_.evaluation().pair_count(); ++pair) {
       // Blocks of two pairs, ABBA or BAAB: a drift along the block hits both sides alike.
       candidate_first = pair % 2 == 0 ? order.Chance(0.5) : !candidate_first;
       ASSAY_ASSIGN_OR_RETURN(const bool go_on, RunPair(&item, candidate_first));
