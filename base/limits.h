@@ -61,7 +61,7 @@ inline constexpr int64_t kLeaseSeconds = 30;
 inline constexpr int64_t kLongPollSecondsMax = 60;
 inline constexpr int kLeasesPerWorkerMax = 256;
 inline constexpr size_t kDevicesPerWorkerMax = 64;
-inline constexpr size_t kRetryScanMax = 64;        // failed items looked at for one grant
+inline constexpr size_t kRetryScanMax = 64;         // failed items looked at for one grant
 inline constexpr size_t kWaitingNotesMax = 10'000;  // notices of a waiting reason to come
 
 // Build and run of candidates.
@@ -77,9 +77,9 @@ inline constexpr int64_t kEvaluationSeconds = 300;              // one attempt, 
 // A runner that shows no sign of life for so long hangs. Above what one step takes at most: setting
 // up or arming a guest (60 s each), a call of the reference (3 x kCallSeconds).
 inline constexpr int64_t kRunnerSilentSeconds = 150;
-inline constexpr size_t kSamplesMax = 1000;                     // of one measurement in one runner
-inline constexpr size_t kDiagnosticsMax = 50;                   // compile diagnostics kept
-inline constexpr size_t kReportBytesMax = 16 << 20;             // runner to worker
+inline constexpr size_t kSamplesMax = 1000;          // of one measurement in one runner
+inline constexpr size_t kDiagnosticsMax = 50;        // compile diagnostics kept
+inline constexpr size_t kReportBytesMax = 16 << 20;  // runner to worker
 
 // Store: what waits for the writer, and what one transaction takes.
 inline constexpr size_t kStoreQueueOperationsMax = 65'536;
