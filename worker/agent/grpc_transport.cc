@@ -6,6 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "assay/internal/v1/dispatch.grpc.pb.h"
+#include "assay/internal/v1/rpc_status.pb.h"
 #include "base/limits.h"
 #include "base/status.h"
 #include "worker/agent/transport.h"
@@ -23,10 +24,13 @@ constexpr int kKeepaliveTimeoutMs = 10'000;
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());
+  internal::v1::RpcStatus details;
   v1::ErrorDetail detail;
-  if (!status.error_details().empty() && detail.ParseFromString(status.error_details()) &&
-      !detail.reason().empty()) {
-    return ErrorWithReason(code, detail.reason(), status.error_message());
+  if (details.ParseFromString(status.error_details())) {
+    for (const google::protobuf::Any& any : details.details()) {
+      if (!any.UnpackTo(&detail) || detail.reason().empty()) continue;
+      return ErrorWithReason(code, detail.reason(), status.error_message());
+    }
   }
   return absl::Status(code, status.error_message());
 }

@@ -41,7 +41,8 @@ constexpr absl::Duration kIdleMax = absl::Milliseconds(20);
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
 constexpr int kWarmUpRounds = 32;
-constexpr int64_t kYieldAfterNs = 300'000;     // then the runner may be in the guest's way
+constexpr int64_t kYieldAfterNs = 300'000;  // then the runner may be in the guest's way
+constexpr int64_t kOwnWaitMaxNs = 1'000;
 constexpr int64_t kHealthEveryNs = 1'000'000;  // looks at the guest's life and output
 
 // CLOCK_MONOTONIC_RAW is not slewed; the vDSO reads it from the TSC in about 25 ns.
@@ -144,7 +145,7 @@ class Session : public GuestSession {
   void WaitUntilLoaded();
   bool Arm(GuestAction action, GuestCache cache, CallTiming* timing);
   std::optional<CallTiming> Handshake(GuestAction action, GuestCache cache, absl::Duration timeout);
-  void WaitUntilIdle(int64_t done_ns, CallTiming* timing);
+  int64_t WaitUntilIdle(int64_t done_ns);
   bool CanariesHold();
   bool Healthy();
   void Drain();
@@ -186,6 +187,7 @@ class Session : public GuestSession {
   UniqueFd output_reader_;
   std::unique_ptr<GuestProcess> process_;
   std::optional<ProcessAccounting> accounting_;
+  std::optional<ProcessAccounting> own_accounting_;  // of the thread that calls
   std::vector<std::unique_ptr<TensorMemory>> tensors_;
   std::vector<TensorPlace> places_;
   bool loaded_ = false;
@@ -278,6 +280,7 @@ absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buff
   const absl::StatusOr<int> pid = process_->CommandPid();
   if (!pid.ok()) return SetupFailure(std::string(pid.status().message()));
   pid_ = *pid;
+  ASSAY_ASSIGN_OR_RETURN(own_accounting_, ProcessAccounting::OpenThisThread());
   absl::StatusOr<ProcessAccounting> accounting = ProcessAccounting::Open(pid_);
   // The candidate's own constructors may have ended it already.
   if (accounting.ok()) accounting_ = *std::move(accounting);
@@ -322,8 +325,11 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   if (end_.has_value() || !loaded_) return std::nullopt;
   GuestControlBlock& block = *control_.block;
   CallTiming timing;
+  const ProcessAccounting::Sample asleep = accounting_->Read();
+  const int64_t command_ns = NowNs();
   if (!Arm(action, cache, &timing)) return std::nullopt;
   const ProcessAccounting::Sample before = accounting_->Read();
+  const ProcessAccounting::Sample own_before = own_accounting_->Read();
   // Neither can be answered by chance, nor ahead of time.
   const uint64_t turn = SecureRandom64() | 1;
   const uint64_t challenge = SecureRandom64() | 1;
@@ -348,9 +354,19 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   const int64_t answer_ns = NowNs();
 
   timing.duration_ns = static_cast<double>(done_ns - go_ns);
-  timing.answer_ns = static_cast<double>(answer_ns - done_ns);
-  WaitUntilIdle(done_ns, &timing);
+  const int64_t idle_ns = WaitUntilIdle(done_ns);
   const ProcessAccounting::Sample after = accounting_->Read();
+  if (accounting_->has_schedstat() && own_accounting_->has_schedstat()) {
+    int64_t late_ns = idle_ns - done_ns - (after.waited_ns - before.waited_ns);
+    // What this thread waited for a core says nothing about the guest. Then the guest's time on
+    // cores counts, since it slept before the command: at most all that passed until it was done.
+    if (own_accounting_->Read().waited_ns - own_before.waited_ns > kOwnWaitMaxNs) {
+      late_ns = std::min(late_ns, after.cpu_ns - asleep.cpu_ns - (done_ns - command_ns));
+    }
+    late_ns = std::max<int64_t>(0, late_ns);
+    timing.idle_ns = static_cast<double>(late_ns);
+    timing.answer_ns = static_cast<double>(std::min(answer_ns - done_ns, late_ns));
+  }
   // It was running when `before` was taken, so every later start on a core ends a switch.
   timing.context_switches = after.timeslices - before.timeslices;
   timing.migrations = after.core != before.core ? 1 : 0;
@@ -360,8 +376,8 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
 }
 
 // The guest has answered; it sleeps within microseconds unless the candidate still runs, or the
-// machine is busy.
-void Session::WaitUntilIdle(int64_t done_ns, CallTiming* timing) {
+// machine is busy. When it was seen asleep, or given up on.
+int64_t Session::WaitUntilIdle(int64_t done_ns) {
   const int64_t deadline_ns = done_ns + absl::ToInt64Nanoseconds(kIdleMax);
   int64_t now_ns;
   bool asleep;
@@ -370,7 +386,7 @@ void Session::WaitUntilIdle(int64_t done_ns, CallTiming* timing) {
     now_ns = NowNs();
     if (!asleep) sched_yield();
   } while (!asleep && now_ns < deadline_ns);
-  timing->idle_ns = static_cast<double>(now_ns - done_ns);
+  return now_ns;
 }
 
 bool Session::CanariesHold() {

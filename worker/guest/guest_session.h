@@ -51,11 +51,13 @@ struct GuestEnd {
 
 struct CallTiming {
   double duration_ns = 0;        // go to done, by the runner's clock
-  double answer_ns = 0;          // done to the answered challenge
+  double answer_ns = 0;          // done to the answered challenge; see below
   int64_t context_switches = 0;  // of the guest during the call, voluntary and not
   int64_t migrations = 0;        // 1 when the guest changed cores during the call
   // From done until the kernel showed the guest asleep, waiting for its next command. The candidate
-  // cannot forge it, as it can the answer; coarse (tens of microseconds, more when preempted).
+  // cannot forge it, as it can the answer. Neither counts time in which the guest or the runner
+  // waited for a core, so that a busy machine does not look like work after completion; both are 0
+  // where the kernel does not tell.
   double idle_ns = 0;
   // From the command until the guest was armed. With GuestCache::kLeave there is nothing to do in
   // it: a long one hides work before the clock starts.

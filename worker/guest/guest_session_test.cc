@@ -228,7 +228,7 @@ TEST_F(GuestSessionTest, EveryCallSeesFreshContent) {
     const std::optional<CallTiming> timing = session->Call(cache, kCallMax);
     ASSERT_TRUE(timing.has_value()) << session->ended()->message;
     EXPECT_GT(timing->duration_ns, 0);
-    EXPECT_GT(timing->answer_ns, 0);
+    EXPECT_GE(timing->answer_ns, 0);
     EXPECT_GE(timing->context_switches, 0);
     EXPECT_GE(timing->idle_ns, timing->answer_ns);
     for (size_t i = 0; i < 1000; ++i) {
@@ -427,25 +427,65 @@ TEST_F(GuestSessionTest, BrokenArtifactsAreTheCandidatesFault) {
   }
 }
 
-TEST_F(GuestSessionTest, WorkAfterDoneShowsInTheIdleTime) {
-  // Finds the control block through the stack of its caller, which is what a cheat would do; here
-  // the test only checks what the runner sees of a candidate that returns late.
-  const std::string artifact = Build("int x;", R"(
+// Finds the control block among the main program's variables, claims completion, answers the
+// challenge, and only then does its work of 2 ms.
+constexpr char kForger[] = R"(
 #include <cstdint>
+#include <link.h>
 #include <time.h>
+#include <unistd.h>
+static volatile uint64_t* Find(const char* begin, const char* end) {
+  for (const char* at = begin; at + 8 <= end; at += 8) {
+    uint64_t value = *(const uint64_t*)at;
+    if (value < 4096 || value % 4096 != 0) continue;
+    // The kernel says whether it is readable.
+    if (write(1, (const void*)(value + ARMED), 4) != 4) continue;
+    const volatile uint32_t* armed = (const volatile uint32_t*)(value + ARMED);
+    if (*armed != 0 && *armed == *(const volatile uint32_t*)(value + COMMAND)) return (volatile uint64_t*)value;
+  }
+  return nullptr;
+}
+static int Look(dl_phdr_info* info, size_t, void* found) {
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_LOAD || (info->dlpi_phdr[i].p_flags & PF_W) == 0) continue;
+    const char* begin = (const char*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    auto* block = Find(begin, begin + info->dlpi_phdr[i].p_memsz);
+    if (block != nullptr) *(volatile uint64_t**)found = block;
+  }
+  return 1;  // the main program comes first
+}
 extern "C" void assay_invoke(void* const*, const int64_t*) {
+  static volatile uint64_t* block;
+  if (block == nullptr) dl_iterate_phdr(Look, &block);
+  if (block == nullptr) return;
+  volatile uint64_t& challenge = block[CHALLENGE / 8];
+  const uint64_t before = challenge;
+  block[DONE / 8] = block[GO / 8];
+  while (challenge == before) {}
+  block[ANSWER / 8] = challenge;
   timespec a, b;
   clock_gettime(CLOCK_MONOTONIC, &a);
   do clock_gettime(CLOCK_MONOTONIC, &b);
   while ((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec < 2000000);
 }
-)");
-  std::unique_ptr<GuestSession> session = LoadedFrom(artifact, 0);
+)";
+
+TEST_F(GuestSessionTest, WorkAfterAForgedAnswerShowsInTheIdleTime) {
+  const std::string defines = absl::StrCat(
+      "#define COMMAND ", offsetof(GuestControlBlock, command), "\n#define ARMED ",
+      offsetof(GuestControlBlock, armed), "\n#define GO ", offsetof(GuestControlBlock, go),
+      "\n#define DONE ", offsetof(GuestControlBlock, done), "\n#define CHALLENGE ",
+      offsetof(GuestControlBlock, challenge), "\n#define ANSWER ",
+      offsetof(GuestControlBlock, answer), "\n");
+  std::unique_ptr<GuestSession> session = LoadedFrom(Build("int x;", defines + kForger), 0);
   ASSERT_NE(session, nullptr);
-  const std::optional<CallTiming> timing = session->Call(GuestCache::kLeave, kCallMax);
-  ASSERT_TRUE(timing.has_value());
-  EXPECT_GE(timing->duration_ns, 2e6);
-  EXPECT_GE(timing->idle_ns, timing->answer_ns);
+  double idle_ns_max = 0;
+  for (int call = 0; call < 20; ++call) {
+    const std::optional<CallTiming> timing = session->Call(GuestCache::kLeave, kCallMax);
+    ASSERT_TRUE(timing.has_value()) << session->ended()->message;
+    idle_ns_max = std::max(idle_ns_max, timing->idle_ns);
+  }
+  EXPECT_GE(idle_ns_max, 1.9e6) << session->output();
 }
 
 TEST_F(GuestSessionTest, RunsWithoutASandboxWhenAllowed) {

@@ -45,8 +45,15 @@ bool IsAsleep(const char* text) {
 }  // namespace
 
 absl::StatusOr<ProcessAccounting> ProcessAccounting::Open(int pid) {
+  return OpenFolder(absl::StrCat("/proc/", pid));
+}
+
+absl::StatusOr<ProcessAccounting> ProcessAccounting::OpenThisThread() {
+  return OpenFolder("/proc/thread-self");
+}
+
+absl::StatusOr<ProcessAccounting> ProcessAccounting::OpenFolder(const std::string& folder) {
   ProcessAccounting accounting;
-  const std::string folder = absl::StrCat("/proc/", pid);
   accounting.stat_.Reset(open((folder + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
   if (!accounting.stat_.valid()) return ErrnoError(errno, absl::StrCat("open ", folder, "/stat"));
   accounting.schedstat_.Reset(open((folder + "/schedstat").c_str(), O_RDONLY | O_CLOEXEC));
@@ -68,6 +75,7 @@ ProcessAccounting::Sample ProcessAccounting::Read() const {
     if (std::sscanf(text, "%lld %lld %lld", &cpu_ns, &waited_ns, &timeslices) == 3) {
       sample.cpu_ns = cpu_ns;
       sample.timeslices = timeslices;
+      sample.waited_ns = waited_ns;
     }
   }
   return sample;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "base/file.h"
 
@@ -13,6 +15,7 @@ class ProcessAccounting {
  public:
   struct Sample {
     int64_t timeslices = 0;  // how often it was put on a core
+    int64_t waited_ns = 0;   // ready to run, but without a core
     int64_t cpu_ns = 0;      // time on cores
     int core = -1;           // the one it ran on last
     bool asleep = false;     // waits in the kernel
@@ -20,11 +23,17 @@ class ProcessAccounting {
 
   // Keeps /proc/<pid>/{stat,schedstat} open.
   static absl::StatusOr<ProcessAccounting> Open(int pid);
+  // Of the calling thread.
+  static absl::StatusOr<ProcessAccounting> OpenThisThread();
   // Zeros, not asleep, once the process is gone. A few microseconds.
   Sample Read() const;
   bool Asleep() const;
+  // Whether the kernel counts time slices and waiting.
+  bool has_schedstat() const { return schedstat_.valid(); }
 
  private:
+  static absl::StatusOr<ProcessAccounting> OpenFolder(const std::string& folder);
+
   UniqueFd stat_;
   UniqueFd schedstat_;  // not in every kernel
 };

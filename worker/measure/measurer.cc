@@ -27,8 +27,7 @@ constexpr absl::Duration kQuickReference = absl::Milliseconds(5);
 // and a result that hides it would be worse than one that says it.
 constexpr double kDiscardRatioMax = 0.2;
 constexpr double kLateAnswerNsMin = 1'000;
-constexpr double kLateIdleNsMin =
-    20'000;  // a look at the kernel's word on sleep takes microseconds
+constexpr double kLateIdleNsMin = 5'000;  // one look at the kernel's word on sleep takes 2 us
 constexpr double kLateRatioMin = 0.05;
 
 // Shows the candidate content that it has not seen.

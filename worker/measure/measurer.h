@@ -45,7 +45,7 @@ absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtoco
                                           v1::RunnerSamples* samples);
 
 // Whether the candidate works on after completion: its answers come later than those of empty calls
-// by more than 1 us, or it falls asleep later by more than 20 us, and by more than 5 % of the call.
+// by more than 1 us, or it falls asleep later by more than 5 us, and by more than 5 % of the call.
 // The first parts are far above what an interrupted or descheduled guest does to a median, the last
 // keeps slow kernels from being accused of the time their stores take to drain. A candidate can
 // forge the answer, but not its sleep.

@@ -459,8 +459,8 @@ TEST(LateWorkTest, Table) {
   EXPECT_TRUE(IsLateWork({1'000'000, 20'000}, kEmpty, 9'000'000));  // a tenth is hidden
   // The answer is forged, the sleep is not.
   EXPECT_TRUE(IsLateWork({150, 1'020'000}, kEmpty, 9'000'000));
-  EXPECT_TRUE(IsLateWork({150, 60'000}, kEmpty, 200));
-  EXPECT_FALSE(IsLateWork({150, 39'000}, kEmpty, 200));  // within what the looks give
+  EXPECT_TRUE(IsLateWork({150, 26'000}, kEmpty, 200));
+  EXPECT_FALSE(IsLateWork({150, 24'000}, kEmpty, 200));  // within what the looks give
 }
 
 TEST(FramingTest, RoundTripAndLimits) {
