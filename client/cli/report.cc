@@ -22,6 +22,10 @@ std::string VerdictText(const v1::Evaluation& evaluation) {
   return Paint(v1::Verdict_Name(verdict), verdict == v1::PASSED ? Color::kGreen : Color::kRed);
 }
 
+// A header full of warnings must not bury the verdict.
+constexpr int kErrorsShown = 10;
+constexpr int kWarningsShown = 3;
+
 std::string Indent(const std::string& text, const std::string& by) {
   std::string out;
   size_t start = 0;
@@ -35,10 +39,21 @@ std::string Indent(const std::string& text, const std::string& by) {
 }
 
 void AppendBuild(const v1::BuildReport& build, std::string* out) {
+  int errors = 0;
+  int others = 0;
+  int left_out = 0;
   for (const v1::Diagnostic& diagnostic : build.diagnostics()) {
+    const bool is_error = diagnostic.severity() == v1::Diagnostic::ERROR;
+    if (is_error ? ++errors > kErrorsShown : ++others > kWarningsShown) {
+      ++left_out;
+      continue;
+    }
     absl::StrAppend(out, "  ", Printable(diagnostic.file()), ":", diagnostic.line(), ":",
                     diagnostic.column(), ": ", v1::Diagnostic::Severity_Name(diagnostic.severity()),
                     ": ", Printable(diagnostic.message()), "\n");
+  }
+  if (left_out > 0) {
+    absl::StrAppend(out, "  and ", left_out, " more diagnostics; --json shows them all\n");
   }
 }
 

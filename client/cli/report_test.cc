@@ -73,6 +73,23 @@ TEST(Report, CandidateTextIsEscaped) {
   EXPECT_THAT(report, Not(HasSubstr("\x1b[2J")));
 }
 
+TEST(Report, ManyDiagnosticsAreCut) {
+  v1::Evaluation evaluation = Finished(v1::COMPILE_ERROR);
+  for (int i = 0; i < 40; ++i) {
+    v1::Diagnostic* diagnostic = evaluation.mutable_outcome()->mutable_build()->add_diagnostics();
+    diagnostic->set_file("a.cc");
+    diagnostic->set_line(i);
+    diagnostic->set_severity(i % 2 == 0 ? v1::Diagnostic::WARNING : v1::Diagnostic::ERROR);
+    diagnostic->set_message("text");
+  }
+  const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, HasSubstr("a.cc:4:0: WARNING"));
+  EXPECT_THAT(report, Not(HasSubstr("a.cc:6:0: WARNING")));
+  EXPECT_THAT(report, HasSubstr("a.cc:19:0: ERROR"));
+  EXPECT_THAT(report, Not(HasSubstr("a.cc:21:0: ERROR")));
+  EXPECT_THAT(report, HasSubstr("and 27 more diagnostics"));
+}
+
 TEST(Report, ExitCodes) {
   EXPECT_EQ(ExitCodeOf(Finished(v1::PASSED)), kExitPassed);
   EXPECT_EQ(ExitCodeOf(Finished(v1::GAMED)), kExitNotPassed);
