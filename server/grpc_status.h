@@ -10,7 +10,8 @@ class Status;
 
 namespace assay {
 
-// The same code and message; the details are a serialized assay.v1.ErrorDetail with code, reason
+// The same code, and the message as ASCII of at most 1 KiB. The details are what standard clients
+// expect there, a serialized google.rpc.Status, and hold one assay.v1.ErrorDetail with code, reason
 // and message.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 

@@ -5,10 +5,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "assay/internal/v1/rpc_status.pb.h"
 #include "base/limits.h"
 #include "base/status.h"
 
 namespace assay {
+namespace {
+
+// "" when the server sent none: the error is the transport's or another server's.
+std::string ReasonOf(const grpc::Status& status) {
+  internal::v1::RpcStatus details;
+  if (!details.ParseFromString(status.error_details())) return "";
+  v1::ErrorDetail detail;
+  for (const google::protobuf::Any& any : details.details()) {
+    if (any.UnpackTo(&detail)) return detail.reason();
+  }
+  return "";
+}
+
+}  // namespace
 
 Connection::Connection(const std::string& address) : address_(address) {
   grpc::ChannelArguments arguments;
@@ -32,10 +47,8 @@ std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration timeout)
 absl::Status Connection::ToStatus(const grpc::Status& status) const {
   if (status.ok()) return absl::OkStatus();
   const auto code = static_cast<absl::StatusCode>(status.error_code());
-  v1::ErrorDetail detail;
-  if (!status.error_details().empty() && detail.ParseFromString(status.error_details())) {
-    return ErrorWithReason(code, detail.reason(), status.error_message());
-  }
+  const std::string reason = ReasonOf(status);
+  if (!reason.empty()) return ErrorWithReason(code, reason, status.error_message());
   if (code == absl::StatusCode::kUnavailable) {
     return ErrorWithReason(code, "SERVER_UNREACHABLE",
                            absl::StrCat("no server at ", address_, " (", status.error_message(),

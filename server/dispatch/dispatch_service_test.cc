@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "assay/internal/v1/dispatch.grpc.pb.h"
+#include "assay/internal/v1/rpc_status.pb.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "server/dispatch/dispatcher.h"
@@ -116,7 +117,10 @@ TEST_F(DispatchServiceTest, LeaseToCompletion) {
   status = stub_->CompleteLease(&context, complete, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::ABORTED);
   v1::ErrorDetail detail;
-  ASSERT_TRUE(detail.ParseFromString(status.error_details()));
+  iv1::RpcStatus details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  ASSERT_TRUE(details.details(0).UnpackTo(&detail));
   EXPECT_EQ(detail.reason(), "LEASE_FENCED");
   EXPECT_EQ(detail.code(), "ABORTED");
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "assay/internal/v1/dispatch.grpc.pb.h"
+#include "assay/internal/v1/rpc_status.pb.h"
 #include "assay/v1/candidate.grpc.pb.h"
 #include "assay/v1/evaluation.grpc.pb.h"
 #include "assay/v1/fleet.grpc.pb.h"
@@ -75,8 +76,11 @@ class StickyStore : public FakeStore {
 };
 
 inline std::string ReasonOf(const grpc::Status& status) {
+  internal::v1::RpcStatus details;
   v1::ErrorDetail detail;
-  return detail.ParseFromString(status.error_details()) ? detail.reason() : "";
+  const bool parsed = details.ParseFromString(status.error_details()) &&
+                      details.details_size() == 1 && details.details(0).UnpackTo(&detail);
+  return parsed ? detail.reason() : "";
 }
 
 #define ASSERT_RPC_OK(expr)                                                                        \
