@@ -181,11 +181,13 @@ absl::Status Admission::AdmitCandidate(std::string_view problem, v1::Candidate* 
   }
   ASSAY_RETURN_IF_ERROR(ValidateCandidate(*candidate));
   const std::string name = ProblemName(candidate->spec().problem());
-  if (options_.catalogue->Find(name) == nullptr) {
+  const std::shared_ptr<const v1::Problem> known = options_.catalogue->Find(name);
+  if (known == nullptr) {
     return ErrorWithReason(
         absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
         absl::StrCat("problem ", Quoted(name), " is unknown; ListProblems tells what there is"));
   }
+  ASSAY_RETURN_IF_ERROR(CheckCandidateAgainstProblem(*candidate, *known));
   candidate->set_digest(CandidateDigest(*candidate));
   candidate->set_name(CandidateName(candidate->digest()));
   SetTimestamp(options_.clock->Now(), candidate->mutable_create_time());
@@ -268,12 +270,12 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
   out.set_candidate_label(judged->spec().label());
   out.set_problem(ProblemName(judged->spec().problem()));
   ASSAY_RETURN_IF_ERROR(CheckLanguage("candidate", judged->spec().language(), kind));
+  const v1::Candidate* base = nullptr;
   if (has_baseline) {
     ASSAY_ASSIGN_OR_RETURN(
-        const v1::Candidate* base,
-        ResolveCandidate("baseline_candidate", out.problem(), sent.baseline_candidate(),
-                         is_baseline_inline, request->mutable_baseline_candidate(), baseline,
-                         &result.baseline_candidate));
+        base, ResolveCandidate("baseline_candidate", out.problem(), sent.baseline_candidate(),
+                               is_baseline_inline, request->mutable_baseline_candidate(), baseline,
+                               &result.baseline_candidate));
     out.set_baseline_candidate(base->name());
     ASSAY_RETURN_IF_ERROR(CheckLanguage("baseline_candidate", base->spec().language(), kind));
   }
@@ -282,6 +284,14 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
     return ErrorWithReason(absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
                            absl::StrCat("problem ", Quoted(out.problem()),
                                         " is unknown; ListProblems tells what there is"));
+  }
+  // Those that came along are checked; a stored one may be older than this version of the problem.
+  if (!is_inline) {
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckCandidateAgainstProblem(*judged, *problem), "candidate"));
+  }
+  if (base != nullptr && !is_baseline_inline) {
+    ASSAY_RETURN_IF_ERROR(
+        Annotate(CheckCandidateAgainstProblem(*base, *problem), "baseline_candidate"));
   }
   ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, *problem));
   out.mutable_workloads()->Swap(request->mutable_evaluation()->mutable_workloads());

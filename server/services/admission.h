@@ -33,8 +33,8 @@ class Admission {
                                       const v1::Candidate* candidate,
                                       const v1::Candidate* baseline) const;
 
-  // Checks a candidate that came over the wire, for the problem it names (or `problem`, a resource
-  // name, when it names none); sets name, digest and create_time.
+  // Checks a candidate that came over the wire, alone and against the problem it names (or
+  // `problem`, a resource name, when it names none); sets name, digest and create_time.
   absl::Status AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const;
 
   // Checks the problem and sets digest and create_time. Parses every expression: not for RPC

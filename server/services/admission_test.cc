@@ -248,6 +248,91 @@ TEST_F(AdmissionTest, DeviceLanguagesNeedADevice) {
   EXPECT_THAT(Admit(request), IsOk());
 }
 
+// A device-tier candidate of "twice" with a parameter and a workspace, right in every name.
+v1::Candidate PlannedCandidate() {
+  v1::Candidate candidate = TwiceCandidate();
+  v1::CandidateSpec* spec = candidate.mutable_spec();
+  spec->set_language(v1::CUDA_CPP);
+  candidate.mutable_files(0)->set_path("kernel.cu");
+  v1::TuningParameter* parameter = spec->add_parameters();
+  parameter->set_name("BLOCK");
+  parameter->add_values(128);
+  v1::Workspace* workspace = spec->mutable_plan()->add_workspaces();
+  workspace->set_name("scratch");
+  workspace->set_bytes("4 * n");
+  v1::Launch* launch = spec->mutable_plan()->add_launches();
+  launch->set_kernel("twice");
+  launch->add_grid("ceil_div(n, BLOCK)");
+  launch->add_block("BLOCK");
+  launch->set_shared_bytes("4 * BLOCK");
+  for (const char* argument : {"a", "c", "scratch", "n"}) launch->add_args(argument);
+  return candidate;
+}
+
+TEST_F(AdmissionTest, NamesOfTheCandidateMustFitTheProblem) {
+  v1::CreateEvaluationRequest request;
+  request.mutable_evaluation()->set_device_class("cuda");
+  *request.mutable_candidate() = PlannedCandidate();
+  ASSERT_OK(Admit(request));
+  using Spec = v1::CandidateSpec;
+  const struct {
+    const char* message;  // part of it
+    std::function<void(Spec*)> change;
+  } cases[] = {
+      {"parameter 'n' takes a name of the problem",
+       [](Spec* s) { s->mutable_parameters(0)->set_name("n"); }},
+      {"parameter 'a' takes a name of the problem",
+       [](Spec* s) { s->mutable_parameters(0)->set_name("a"); }},
+      {"parameter 'twice' takes a name of the problem",
+       [](Spec* s) { s->mutable_parameters(0)->set_name("twice"); }},
+      {"workspace 'c' takes a name of the problem",
+       [](Spec* s) { s->mutable_plan()->mutable_workspaces(0)->set_name("c"); }},
+      {"workspace 'scratch': '4*m' uses 'm'",
+       [](Spec* s) { s->mutable_plan()->mutable_workspaces(0)->set_bytes("4*m"); }},
+      {"plan.launches[0]: 'rows' uses 'rows'",
+       [](Spec* s) { s->mutable_plan()->mutable_launches(0)->set_grid(0, "rows"); }},
+      {"plan.launches[0]: 'TILE' uses 'TILE'",
+       [](Spec* s) { s->mutable_plan()->mutable_launches(0)->set_block(0, "TILE"); }},
+      {"plan.launches[0]: 'a' uses 'a'",
+       [](Spec* s) { s->mutable_plan()->mutable_launches(0)->set_shared_bytes("a"); }},
+      {"plan.launches[0].args: 'b' uses 'b'",
+       [](Spec* s) { s->mutable_plan()->mutable_launches(0)->set_args(1, "b"); }},
+      {"plan.launches[0].args: 'a+n' uses 'a'",
+       [](Spec* s) { s->mutable_plan()->mutable_launches(0)->set_args(0, "a+n"); }},
+  };
+  for (const auto& c : cases) {
+    v1::CreateEvaluationRequest changed = request;
+    c.change(changed.mutable_candidate()->mutable_spec());
+    v1::Candidate candidate = changed.candidate();
+    for (const absl::Status& got :
+         {Admit(changed).status(), admission_.AdmitCandidate("", &candidate)}) {
+      EXPECT_THAT(got, HasReason("CANDIDATE_MALFORMED")) << c.message;
+      EXPECT_THAT(got, StatusIs(absl::StatusCode::kInvalidArgument)) << c.message;
+      EXPECT_NE(got.message().find(c.message), absl::string_view::npos) << got;
+    }
+  }
+}
+
+TEST_F(AdmissionTest, AStoredCandidateMayBeOlderThanTheProblem) {
+  v1::Candidate old = stored_;
+  old.mutable_spec()->add_parameters()->set_name("m");
+  old.mutable_spec()->mutable_parameters(0)->add_values(1);
+  v1::CreateEvaluationRequest request;
+  request.mutable_evaluation()->set_candidate(old.name());
+  v1::CreateEvaluationRequest paired = request;
+  paired.mutable_evaluation()->set_level(v1::PAIRED);
+  paired.mutable_evaluation()->set_baseline_candidate(old.name());
+  ASSERT_OK(Admit(request, &old));
+  ASSERT_OK(Admit(paired, &stored_, &old));
+  v1::Problem next = TwiceProblem("twice", 2);
+  next.add_axes()->set_name("m");
+  catalogue_.Put(next);
+  EXPECT_THAT(Admit(request, &old), HasReason("CANDIDATE_MALFORMED"));
+  const absl::Status refused = Admit(paired, &stored_, &old).status();
+  EXPECT_THAT(refused, HasReason("CANDIDATE_MALFORMED"));
+  EXPECT_NE(refused.message().find("baseline_candidate"), absl::string_view::npos) << refused;
+}
+
 TEST_F(AdmissionTest, ChecksProblems) {
   v1::Problem problem = TwiceProblem();
   problem.set_name("twice");
