@@ -26,7 +26,9 @@ absl::Status Invalid(std::string_view reason, std::string_view message) {
 
 // Hostile text, safe to print and cut.
 std::string Quoted(std::string_view text) {
-  return absl::StrCat("'", absl::CHexEscape(Av(text.substr(0, limits::kNameBytesMax))), "'");
+  const bool cut = text.size() > limits::kNameBytesMax;
+  return absl::StrCat("'", absl::CHexEscape(Av(text.substr(0, limits::kNameBytesMax))),
+                      cut ? "...'" : "'");
 }
 
 void SetTimestamp(absl::Time time, google::protobuf::Timestamp* out) {
@@ -164,9 +166,10 @@ absl::Status CheckResourceName(std::string_view collection, std::string_view nam
                                     c == '_' || c == '-' || c == '.';
                            });
   if (well_formed) return absl::OkStatus();
-  return Invalid("NAME_INVALID",
-                 absl::StrCat(Quoted(name), " is not a resource name; expected ", Av(collection),
-                              "ID with an id of letters, digits, _ - and ."));
+  return Invalid(
+      "NAME_INVALID",
+      absl::StrCat(Quoted(name), " is not a resource name; expected ", Av(collection),
+                   "ID with an id of 1 to ", limits::kNameBytesMax, " letters, digits, _ - and ."));
 }
 
 absl::Status Admission::AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const {

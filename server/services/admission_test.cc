@@ -333,6 +333,29 @@ TEST_F(AdmissionTest, AStoredCandidateMayBeOlderThanTheProblem) {
   EXPECT_NE(refused.message().find("baseline_candidate"), absl::string_view::npos) << refused;
 }
 
+TEST(CheckResourceNameTest, SaysWhatAnIdIs) {
+  const struct {
+    std::string id;
+    std::string shown;  // "" when it is accepted
+  } cases[] = {
+      {std::string(limits::kNameBytesMax, 'x'), ""},
+      {std::string(limits::kNameBytesMax + 1, 'x'), "x...' is not"},
+      {"", "'evaluations/' is not"},
+      {"a/b", "'evaluations/a/b' is not"},
+      {"\xc3\xa4", "'evaluations/\\xc3\\xa4' is not"},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = CheckResourceName("evaluations/", "evaluations/" + c.id);
+    if (c.shown.empty()) {
+      EXPECT_OK(status);
+      continue;
+    }
+    EXPECT_THAT(status, HasReason("NAME_INVALID"));
+    EXPECT_NE(status.message().find(c.shown), absl::string_view::npos) << status;
+    EXPECT_NE(status.message().find("an id of 1 to 64 letters"), absl::string_view::npos) << status;
+  }
+}
+
 TEST_F(AdmissionTest, ChecksProblems) {
   v1::Problem problem = TwiceProblem();
   problem.set_name("twice");

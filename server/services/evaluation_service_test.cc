@@ -208,6 +208,30 @@ TEST_F(ServiceTest, WatchRefusesWhatDoesNotExist) {
   EXPECT_EQ(watches_.size(), 0u);
 }
 
+// It would wait for a change that never comes, or end without a word.
+TEST_F(ServiceTest, WatchRefusesARevisionThatIsYetToCome) {
+  CreateTwice();
+  const v1::Evaluation created = Create(InlineRequest());
+  for (const bool final : {false, true}) {
+    v1::Evaluation now = created;
+    if (final) {
+      v1::CancelEvaluationRequest cancel;
+      cancel.set_name(created.name());
+      ASSERT_RPC_OK(evaluation_stub_->CancelEvaluation(Context().get(), cancel, &now));
+    }
+    v1::WatchEvaluationRequest watch;
+    watch.set_name(created.name());
+    watch.set_after_revision(now.revision() + 1);
+    auto context = Context();
+    auto reader = evaluation_stub_->WatchEvaluation(context.get(), watch);
+    v1::WatchEvaluationResponse response;
+    EXPECT_FALSE(reader->Read(&response));
+    const grpc::Status status = reader->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+    EXPECT_EQ(ReasonOf(status), "REVISION_INVALID");
+  }
+}
+
 TEST_F(ServiceTest, AnIdenticalEvaluationIsAnsweredFromTheStore) {
   CreateTwice();
   v1::CreateEvaluationRequest request = InlineRequest();

@@ -31,6 +31,7 @@ WatchReactor::WatchReactor(const ServiceContext& services, std::string name, int
     : services_(services),
       name_(std::move(name)),
       start_(services.clock->Monotonic()),
+      after_revision_(after_revision),
       cursor_(after_revision) {}
 
 absl::Status WatchReactor::Open(const v1::WatchEvaluationRequest& request) {
@@ -51,6 +52,13 @@ void WatchReactor::ReadStored() {
   }
   auto stored = services_.store->GetEvaluation(name_, /*include_samples=*/false);
   if (!stored.ok()) return Close(stored.status());
+  // Revisions reach clients when they are durable, so the store's is never behind an honest one.
+  if (after_revision_ > stored->revision()) {
+    return Close(ErrorWithReason(
+        absl::StatusCode::kInvalidArgument, "REVISION_INVALID",
+        absl::StrCat("after_revision is ", after_revision_, ", but ", name_, " is at revision ",
+                     stored->revision(), "; use 0, or a revision that was seen")));
+  }
   services_.dispatcher->Decorate(&*stored);
   auto snapshot = std::make_shared<v1::Evaluation>(*std::move(stored));
   StripSamples(snapshot.get());

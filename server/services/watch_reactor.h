@@ -44,6 +44,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchEvaluationRe
   const ServiceContext services_;
   const std::string name_;
   const absl::Duration start_;
+  const int64_t after_revision_;
   std::shared_ptr<WatchReactor> self_;
 
   absl::Mutex mutex_;
