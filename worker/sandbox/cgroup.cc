@@ -100,17 +100,12 @@ std::string OwnGroup(const std::string& mount_point, const std::string& controll
   return mount_point;
 }
 
-// Groups are named <pid>-<slot>-<n>; those of processes that are gone are removed.
-void Sweep(const std::string& home) {
-  DIR* directory = opendir(home.c_str());
-  if (directory == nullptr) return;
-  while (const dirent* entry = readdir(directory)) {
-    const int pid = std::atoi(entry->d_name);
-    if (pid > 0 && kill(pid, 0) != 0 && errno == ESRCH) {
-      rmdir(absl::StrCat(home, "/", entry->d_name).c_str());
-    }
+// Only those that this process can see: another container's have no number here.
+void KillMembers(const std::string& path) {
+  for (const absl::string_view line : absl::StrSplit(ReadSmall(path + "/cgroup.procs"), '\n')) {
+    int pid;
+    if (absl::SimpleAtoi(line, &pid) && pid > 1) kill(pid, SIGKILL);
   }
-  closedir(directory);
 }
 
 // Makes .../assay under the process's own group; an empty result leaves the reason in `note`.
@@ -125,7 +120,7 @@ std::string MakeHome(const std::string& own, std::string* note) {
     *note = absl::StrCat(home, " is not writable; delegate the cgroup to the worker");
     return "";
   }
-  Sweep(home);
+  SweepCgroups(home);
   return home;
 }
 
@@ -208,15 +203,25 @@ absl::StatusOr<UniqueFd> OpenEntry(const std::string& path) {
 void RemoveGroup(const std::string& path) {
   for (int attempt = 0; attempt < kRemoveAttemptsMax; ++attempt) {
     if (rmdir(path.c_str()) == 0 || errno == ENOENT) return;
-    for (const absl::string_view line : absl::StrSplit(ReadSmall(path + "/cgroup.procs"), '\n')) {
-      int pid;
-      if (absl::SimpleAtoi(line, &pid) && pid > 1) kill(pid, SIGKILL);
-    }
+    KillMembers(path);
     usleep(1000);
   }
 }
 
 }  // namespace
+
+void SweepCgroups(const std::string& home) {
+  DIR* directory = opendir(home.c_str());
+  if (directory == nullptr) return;
+  // Groups are named <pid>-<slot>-<n>.
+  while (const dirent* entry = readdir(directory)) {
+    const int pid = std::atoi(entry->d_name);
+    if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) continue;
+    const std::string path = absl::StrCat(home, "/", entry->d_name);
+    if (rmdir(path.c_str()) != 0 && errno == EBUSY) KillMembers(path);
+  }
+  closedir(directory);
+}
 
 const CgroupHome& FindCgroupHome() {
   static const CgroupHome home = Discover();

@@ -22,8 +22,14 @@ struct CgroupHome {
   std::string pids_note;
 };
 
-// Tries it once (makes .../assay, removes groups that dead processes left); cached. Thread-safe.
+// Tries it once (makes .../assay, sweeps it); cached. Thread-safe.
 const CgroupHome& FindCgroupHome();
+
+// Ends what processes that are gone left in the groups of `home` (memory_path or pids_path), and
+// removes these groups; one whose members are still going stays for the next sweep. bubblewrap
+// itself stays behind when the process that starts it is killed before it has tied its child's life
+// to its own.
+void SweepCgroups(const std::string& home);
 
 // The groups of one sandbox. Destruction kills what is left in them and removes them.
 class Cgroup {

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -335,6 +336,51 @@ TEST_F(SandboxTest, ProbeWallsNamesEveryWallOnce) {
   EXPECT_THAT(geteuid() == 0 ? walls.standing : walls.missing, Contains(kWallUid));
   EXPECT_EQ(std::count(walls.standing.begin(), walls.standing.end(), kWallCgroupMemory),
             FindCgroupHome().memory_path.empty() ? 0 : 1);
+}
+
+// A child that has entered the group and waits.
+pid_t StartIn(const std::string& group) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const int procs = open((group + "/cgroup.procs").c_str(), O_WRONLY);
+    const bool entered = write(procs, "0", 1) == 1 && write(ends[1], "x", 1) == 1;
+    while (entered) pause();
+    _exit(1);
+  }
+  close(ends[1]);
+  char byte;
+  if (read(ends[0], &byte, 1) != 1) kill(pid, SIGKILL);
+  close(ends[0]);
+  return pid;
+}
+
+TEST(SweepCgroupsTest, EndsWhatDeadProcessesLeftAndNothingElse) {
+  const std::string home = FindCgroupHome().memory_path;
+  if (home.empty()) GTEST_SKIP() << FindCgroupHome().memory_note;
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
+  const std::string stale = absl::StrCat(home, "/", gone, "-1023-0");
+  const std::string live = absl::StrCat(home, "/", getpid(), "-1023-0");
+  ASSERT_EQ(mkdir(stale.c_str(), 0755), 0);
+  ASSERT_EQ(mkdir(live.c_str(), 0755), 0);
+  const pid_t left = StartIn(stale);
+  const pid_t working = StartIn(live);
+  SweepCgroups(home);
+  int status = 0;
+  ASSERT_EQ(waitpid(left, &status, 0), left);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  for (int attempt = 0; access(stale.c_str(), F_OK) == 0 && attempt < 1000; ++attempt) {
+    SweepCgroups(home);
+  }
+  EXPECT_NE(access(stale.c_str(), F_OK), 0);
+  EXPECT_EQ(waitpid(working, &status, WNOHANG), 0);
+  kill(working, SIGKILL);
+  waitpid(working, &status, 0);
+  for (int attempt = 0; rmdir(live.c_str()) != 0 && attempt < 1000; ++attempt) {
+  }
 }
 
 TEST(CleanTextTest, KeepsUtf8AndReplacesTheRest) {
