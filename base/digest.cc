@@ -5,6 +5,15 @@
 #include "absl/strings/escaping.h"
 
 namespace assay {
+namespace {
+
+// Fetched once: looking the algorithm up costs as much as digesting a kilobyte.
+const EVP_MD* Sha256() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  return algorithm;
+}
+
+}  // namespace
 
 struct DigestBuilder::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -12,7 +21,7 @@ struct DigestBuilder::State {
 };
 
 DigestBuilder::DigestBuilder() : state_(std::make_unique<State>()) {
-  EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr);
+  EVP_DigestInit_ex(state_->context, Sha256(), nullptr);
 }
 
 DigestBuilder::~DigestBuilder() = default;
@@ -38,7 +47,7 @@ std::string DigestBuilder::Finish() {
 std::string Sha256Hex(std::string_view bytes) {
   unsigned char out[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), out, &size, EVP_sha256(), nullptr);
+  EVP_Digest(bytes.data(), bytes.size(), out, &size, Sha256(), nullptr);
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(out), size));
 }
 

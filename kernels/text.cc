@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
@@ -76,6 +77,19 @@ size_t SequenceLength(std::string_view text, size_t at) {
   return code < code_min || code > 0x10ffff || surrogate ? 0 : length;
 }
 
+constexpr size_t kWordBytes = 8;
+
+// True when the eight bytes at `at` are ASCII without NUL.
+bool IsPlainWord(std::string_view text, size_t at) {
+  if (text.size() - at < kWordBytes) return false;
+  uint64_t word;
+  std::memcpy(&word, text.data() + at, kWordBytes);
+  constexpr uint64_t kHigh = 0x8080808080808080;
+  constexpr uint64_t kLow = 0x0101010101010101;
+  // Without a high bit set, a byte borrows only when it is zero.
+  return (word & kHigh) == 0 && ((word - kLow) & kHigh) == 0;
+}
+
 }  // namespace
 
 std::string Quoted(std::string_view text) {
@@ -138,6 +152,10 @@ absl::Status CheckSourcePath(std::string_view path) {
 
 size_t FindBadUtf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
+    if (IsPlainWord(text, at)) {
+      at += kWordBytes;
+      continue;
+    }
     const size_t length = text[at] == '\0' ? 0 : SequenceLength(text, at);
     if (length == 0) return at;
     at += length;

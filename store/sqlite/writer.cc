@@ -17,7 +17,7 @@ constexpr absl::Duration kIdle = absl::Seconds(1);
 
 // A WAL this many times the usual size means that there never was a moment without readers; then
 // the checkpoint waits for one.
-constexpr int kStarvedFactor = 16;
+constexpr int kStarvedFactor = 4;
 
 absl::Status ShutDown() {
   return ErrorWithReason(absl::StatusCode::kUnavailable, "STORE_SHUT_DOWN",
