@@ -269,6 +269,14 @@ void Flush(const Operands& operands) {
 #endif
 }
 
+// Streaming stores pass later ones unless they are fenced: without this a call could be complete
+// before its outputs are.
+void FenceStores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
 // What the candidate may have changed about arithmetic in its last call is undone.
 void ResetFloatingPoint() {
 #if defined(__x86_64__)
@@ -314,6 +322,7 @@ void Prepare(const Operands& operands) {
     g_block->armed.store(command, std::memory_order_release);
     const uint64_t turn = SpinWhileEqual(g_block->go, before);
     function(operands.address, axes);
+    FenceStores();
     g_block->done.store(turn, std::memory_order_release);
     g_block->answer.store(SpinWhileEqual(g_block->challenge, challenge), std::memory_order_release);
     SetState(GuestState::kLoaded);

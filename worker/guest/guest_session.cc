@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -41,6 +42,7 @@ constexpr absl::Duration kIdleMax = absl::Milliseconds(20);
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
 constexpr int kWarmUpRounds = 32;
+constexpr size_t kSampledWords = 32;
 constexpr int64_t kYieldAfterNs = 300'000;  // then the runner may be in the guest's way
 constexpr int64_t kOwnWaitMaxNs = 1'000;
 constexpr int64_t kHealthEveryNs = 1'000'000;  // looks at the guest's life and output
@@ -89,6 +91,47 @@ struct ControlMemory {
     block = new (memory) GuestControlBlock();
     return absl::OkStatus();
   }
+};
+
+// A few words of the outputs, anywhere in them, as they stood at completion.
+class OutputSample {
+ public:
+  // Chooses the words; they are read by Take.
+  explicit OutputSample(const std::vector<std::unique_ptr<TensorMemory>>& tensors) {
+    Random random(SecureRandom64());
+    uint64_t words = 0;
+    for (const auto& tensor : tensors) words += Words(*tensor);
+    for (const volatile uint64_t*& word : words_) {
+      if (words == 0) return;
+      uint64_t at = random.Below(words);
+      for (const auto& tensor : tensors) {
+        if (at < Words(*tensor)) {
+          word = reinterpret_cast<const volatile uint64_t*>(tensor->span().data()) + at;
+          break;
+        }
+        at -= Words(*tensor);
+      }
+    }
+  }
+
+  void Take() {
+    for (size_t i = 0; i < words_.size() && words_[i] != nullptr; ++i) bits_[i] = *words_[i];
+  }
+
+  bool HasChanged() const {
+    for (size_t i = 0; i < words_.size() && words_[i] != nullptr; ++i) {
+      if (*words_[i] != bits_[i]) return true;
+    }
+    return false;
+  }
+
+ private:
+  static uint64_t Words(TensorMemory& tensor) {
+    return tensor.writable() ? tensor.span().size() / sizeof(uint64_t) : 0;
+  }
+
+  std::array<const volatile uint64_t*, kSampledWords> words_ = {};
+  std::array<uint64_t, kSampledWords> bits_ = {};
 };
 
 class Session : public GuestSession {
@@ -335,6 +378,7 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   const uint64_t challenge = SecureRandom64() | 1;
   const int64_t deadline_ns = DeadlineNs(timeout);
 
+  OutputSample sample(tensors_);
   const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
   // The system calls above have cooled the code of the next lines; a few rounds of it, before the
   // clock is read, keep that out of the time.
@@ -346,6 +390,8 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   block.go.store(turn, std::memory_order_release);
   if (!SpinUntil(done, deadline_ns, "the call")) return std::nullopt;
   const int64_t done_ns = NowNs();
+  sample.Take();
+  const int64_t asked_ns = NowNs();
   block.challenge.store(challenge, std::memory_order_release);
   const auto answered = [&] { return block.answer.load(std::memory_order_acquire) == challenge; };
   if (!SpinUntil(answered, deadline_ns + absl::ToInt64Nanoseconds(kIdleMax), "returning")) {
@@ -357,20 +403,23 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   const int64_t idle_ns = WaitUntilIdle(done_ns);
   const ProcessAccounting::Sample after = accounting_->Read();
   if (accounting_->has_schedstat() && own_accounting_->has_schedstat()) {
-    int64_t late_ns = idle_ns - done_ns - (after.waited_ns - before.waited_ns);
+    int64_t late_ns = idle_ns - asked_ns - (after.waited_ns - before.waited_ns);
     // What this thread waited for a core says nothing about the guest. Then the guest's time on
     // cores counts, since it slept before the command: at most all that passed until it was done.
     if (own_accounting_->Read().waited_ns - own_before.waited_ns > kOwnWaitMaxNs) {
-      late_ns = std::min(late_ns, after.cpu_ns - asleep.cpu_ns - (done_ns - command_ns));
+      late_ns = std::min(late_ns, after.cpu_ns - asleep.cpu_ns - (asked_ns - command_ns));
     }
     late_ns = std::max<int64_t>(0, late_ns);
     timing.idle_ns = static_cast<double>(late_ns);
-    timing.answer_ns = static_cast<double>(std::min(answer_ns - done_ns, late_ns));
+    timing.answer_ns = static_cast<double>(std::min(answer_ns - asked_ns, late_ns));
   }
   // It was running when `before` was taken, so every later start on a core ends a switch.
   timing.context_switches = after.timeslices - before.timeslices;
   timing.migrations = after.core != before.core ? 1 : 0;
   Drain();
+  if (!end_.has_value() && sample.HasChanged()) {
+    End(GuestFaultKind::kLateWork, "an output changed after completion had been reported");
+  }
   if (end_.has_value() || !CanariesHold()) return std::nullopt;
   return timing;
 }

@@ -470,14 +470,17 @@ extern "C" void assay_invoke(void* const*, const int64_t*) {
 }
 )";
 
+std::string ForgerDefines() {
+  return absl::StrCat("#define COMMAND ", offsetof(GuestControlBlock, command), "\n#define ARMED ",
+                      offsetof(GuestControlBlock, armed), "\n#define GO ",
+                      offsetof(GuestControlBlock, go), "\n#define DONE ",
+                      offsetof(GuestControlBlock, done), "\n#define CHALLENGE ",
+                      offsetof(GuestControlBlock, challenge), "\n#define ANSWER ",
+                      offsetof(GuestControlBlock, answer), "\n");
+}
+
 TEST_F(GuestSessionTest, WorkAfterAForgedAnswerShowsInTheIdleTime) {
-  const std::string defines = absl::StrCat(
-      "#define COMMAND ", offsetof(GuestControlBlock, command), "\n#define ARMED ",
-      offsetof(GuestControlBlock, armed), "\n#define GO ", offsetof(GuestControlBlock, go),
-      "\n#define DONE ", offsetof(GuestControlBlock, done), "\n#define CHALLENGE ",
-      offsetof(GuestControlBlock, challenge), "\n#define ANSWER ",
-      offsetof(GuestControlBlock, answer), "\n");
-  std::unique_ptr<GuestSession> session = LoadedFrom(Build("int x;", defines + kForger), 0);
+  std::unique_ptr<GuestSession> session = LoadedFrom(Build("int x;", ForgerDefines() + kForger), 0);
   ASSERT_NE(session, nullptr);
   double idle_ns_max = 0;
   for (int call = 0; call < 20; ++call) {
@@ -487,6 +490,51 @@ TEST_F(GuestSessionTest, WorkAfterAForgedAnswerShowsInTheIdleTime) {
   }
   // Of 2 ms; on a busy machine a part of it cannot be told from waiting.
   EXPECT_GE(idle_ns_max, 0.5e6) << session->output();
+}
+
+// The same, but what it does late is the second half of its output, in a microsecond.
+TEST_F(GuestSessionTest, AnOutputWrittenAfterCompletionEndsTheGuest) {
+  std::string forger(kForger);
+  const size_t late = forger.find("  timespec a, b;");
+  ASSERT_NE(late, std::string::npos);
+  forger.resize(late);
+  forger += "  for (int64_t i = 512; i < 1024; ++i) out[i] = 1;\n}\n)";
+  forger.resize(forger.size() - 1);
+  const size_t claim = forger.find("  block[DONE / 8]");
+  ASSERT_NE(claim, std::string::npos);
+  forger.insert(claim,
+                "  volatile float* out = (volatile float*)tensors[1];\n"
+                "  for (int64_t i = 0; i < 512; ++i) out[i] = 1;\n");
+  const size_t arguments = forger.find("void* const*, const int64_t*) {\n  static");
+  ASSERT_NE(arguments, std::string::npos);
+  forger.replace(arguments, 12, "void* const* tensors");
+  std::unique_ptr<GuestSession> session =
+      LoadedFrom(Build("int x;", ForgerDefines() + forger), 0, 1024);
+  ASSERT_NE(session, nullptr);
+  for (int call = 0; call < 50 && !session->ended().has_value(); ++call) {
+    for (float& value : Floats(*session, 1)) value = -1;
+    (void)session->Call(GuestCache::kLeave, kCallMax);
+  }
+  ASSERT_TRUE(session->ended().has_value()) << session->output();
+  EXPECT_EQ(session->ended()->kind, static_cast<int>(GuestFaultKind::kLateWork));
+}
+
+TEST_F(GuestSessionTest, StreamingStoresAreDoneAtCompletion) {
+  const std::string artifact = Build("int x;", R"(
+#include <cstdint>
+#include <immintrin.h>
+extern "C" void assay_invoke(void* const* tensors, const int64_t* axes) {
+  int* y = (int*)tensors[1];
+  for (int64_t i = 0; i < axes[1]; ++i) _mm_stream_si32(y + i, (int)i);
+}
+)");
+  std::unique_ptr<GuestSession> session = LoadedFrom(artifact, 0, 4096);
+  ASSERT_NE(session, nullptr);
+  for (int call = 0; call < 200; ++call) {
+    for (float& value : Floats(*session, 1)) value = -1;
+    ASSERT_TRUE(session->Call(GuestCache::kLeave, kCallMax).has_value())
+        << session->ended()->message;
+  }
 }
 
 TEST_F(GuestSessionTest, RunsWithoutASandboxWhenAllowed) {

@@ -97,6 +97,7 @@ class Measurement {
       if (step != Step::kDone) return End(step);
     }
     if (!MeasureHandshake() || !WarmUp()) return End(Step::kCandidateEnded);
+    if (!CheckWarmUp()) return result_;
     work_->RememberOutputs("the warm-up");
     ASSAY_ASSIGN_OR_RETURN(const bool warm, Sample(GuestCache::kWarm, protocol_.warm));
     if (!warm) return result_;
@@ -145,6 +146,17 @@ class Measurement {
     }
     samples_->set_warmup_calls(calls);
     return true;
+  }
+
+  // Outputs that nobody looked at must not be taken for right answers later.
+  bool CheckWarmUp() {
+    const OutputVerdict verdict = work_->Compare(verification_);
+    if (verdict.right) return true;
+    result_.right = false;
+    result_.reason = verdict.reason;
+    verification_->set_passed(false);
+    verification_->set_failed_case("the warm-up");
+    return false;
   }
 
   bool IsStable(const std::vector<double>& medians) const {
@@ -203,10 +215,16 @@ class Measurement {
       work_->RememberOutputs(absl::StrCat("timed call ", call_));
       return true;
     }
+    std::string stale_source;
+    if (verdict.reason == "MISMATCH") {
+      stale_source = content_.StaleSource(call_);
+      if (stale_source.empty()) result_.step = work_->CheckTransform();
+      if (result_.step != Step::kDone) return false;
+    }
     result_.right = false;
     result_.reason = verdict.reason;
     result_.failed_timed_call = call_;
-    if (verdict.reason == "MISMATCH") result_.stale_source = content_.StaleSource(call_);
+    result_.stale_source = std::move(stale_source);
     verification_->set_passed(false);
     verification_->set_failed_case(absl::StrCat("timed call ", call_));
     return false;

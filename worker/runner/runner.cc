@@ -79,7 +79,7 @@ class Execution {
     options.workload = std::move(workload);
     options.call_timeout = absl::Milliseconds(request_.call_timeout_ms());
     options.clock = clock_;
-    options.before_call = [this] { ShowLife(); };
+    options.show_life = [this] { ShowLife(); };
     ASSAY_ASSIGN_OR_RETURN(options.reference, guests_->Take());
     ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
     return std::make_unique<LoadedWork>(std::move(options));

@@ -127,7 +127,11 @@ class ProcessRunnerClient : public RunnerClient {
   absl::StatusOr<std::unique_ptr<RunnerReport>> Exchange(const internal::v1::RunnerRequest& request,
                                                          absl::Duration timeout,
                                                          const RunnerHooks& hooks) {
-    ASSAY_RETURN_IF_ERROR(WriteAll(request_.get(), Frame(request.SerializeAsString())));
+    const absl::Status sent = WriteAll(request_.get(), Frame(request.SerializeAsString()));
+    if (!sent.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("the runner took no request: ", std::string(sent.message())));
+    }
     absl::Duration now = clock_->Monotonic();
     const absl::Duration deadline = now + timeout;
     absl::Duration silent_after = now + absl::Seconds(limits::kRunnerSilentSeconds);

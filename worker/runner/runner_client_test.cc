@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <csignal>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -30,6 +31,7 @@ constexpr char kReport[] = "printf '\\005\\000\\000\\000\\022\\003\\052\\001x' >
 class RunnerClientTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);  // as the worker does
     ASSERT_OK_AND_ASSIGN(TemporaryDirectory folder, TemporaryDirectory::Create("runner-client"));
     folder_ = std::make_unique<TemporaryDirectory>(std::move(folder));
   }

@@ -282,6 +282,37 @@ TEST_F(RunnerTest, AGuestThatWasLostIsTheInfrastructures) {
   }
 }
 
+// A candidate that turns wrong during the warm-up is wrong; what it wrote then is no answer that a
+// later output could be stale with.
+TEST_F(RunnerTest, OutputsOfTheWarmUpAreChecked) {
+  AddWork("main", 64, true, true);
+  const RunnerReport report = Run(Computing([](int call, const Tensors& t) {
+    Multiply(t, call <= 6 ? 3.0f : 0.0f);  // five calls verify
+  }));
+  EXPECT_FALSE(report.workloads(0).verification().passed());
+  EXPECT_EQ(report.workloads(0).verification().failed_case(), "the warm-up");
+  EXPECT_EQ(report.workloads(0).stale_source(), "");
+  EXPECT_FALSE(report.has_reference_fault());
+}
+
+// The problem says that y follows a permutation of x, but its reference does something else.
+TEST_F(RunnerTest, AWrongTransformIsTheProblemsFault) {
+  AddWork("main", 64, true, true);
+  const auto compute = [](const Tensors& t, auto* y) {
+    const float* x = Floats(t[0]);
+    for (int i = 0; i < 64; ++i) y[i] = x[i] * 3.0f + static_cast<float>(i) * x[0];
+  };
+  FakeGuestPlan reference;
+  reference.compute = [compute](int, const Tensors& t, const std::vector<int64_t>&) {
+    compute(t, reinterpret_cast<double*>(t[1].data()));
+  };
+  const RunnerReport report =
+      Run(Computing([compute](int, const Tensors& t) { compute(t, Floats(t[1])); }), reference);
+  ASSERT_TRUE(report.has_reference_fault()) << report.DebugString();
+  EXPECT_THAT(report.reference_fault().message(), HasSubstr("transform is not exact"));
+  EXPECT_FALSE(report.has_candidate_fault());
+}
+
 TEST_F(RunnerTest, ShowsLifeBetweenSlowCalls) {
   AddWork("main", 64, true, true);
   FakeGuestPlan candidate = TripleCandidate();
@@ -327,7 +358,8 @@ TEST_F(RunnerTest, MeasuresAModelledTimer) {
   EXPECT_GE(samples.warmup_calls(), 15);
   for (const double ns : samples.warm_ns()) EXPECT_NEAR(ns, 20'000, 201);
   // Every timed call was compared as well.
-  EXPECT_EQ(report.workloads(0).verification().checked_call_count(), 5 + 40);
+  EXPECT_EQ(report.workloads(0).verification().checked_call_count(),
+            5 + 1 + 40);  // verification, the warm-up, samples
   EXPECT_GT(report.measure_ns(), 0);
 }
 

@@ -122,33 +122,50 @@ absl::StatusOr<Step> LoadedWork::Load(int candidate_fd, int reference_fd) {
 }
 
 absl::StatusOr<Step> LoadedWork::DrawBase(const InputCaseSpec& input_case, uint64_t seed) {
-  GuestSession& reference = *options_.reference;
   base_case_ = input_case.name;
   for (size_t i = 0; i < input_count_; ++i) {
+    ShowLife();
     ASSAY_RETURN_IF_ERROR(
-        GenerateInput(problem(), workload(), i, input_case, seed, reference.Buffer(i)));
+        GenerateInput(problem(), workload(), i, input_case, seed, options_.reference->Buffer(i)));
   }
+  return RunReference(input_case.name);
+}
+
+Step LoadedWork::RunReference(const std::string& input_case) {
+  GuestSession& reference = *options_.reference;
   for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
     const TensorShape& tensor = workload().tensors[i];
     PoisonOutput(ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance()),
                  reference.Buffer(i));
   }
-  if (options_.before_call) options_.before_call();
+  ShowLife();
   const absl::Duration start = clock().Monotonic();
   const std::optional<CallTiming> timing =
       reference.Call(GuestCache::kLeave, kReferenceTimeoutFactor * options_.call_timeout);
   reference_time_ = clock().Monotonic() - start;
   if (!timing.has_value()) {
     const std::optional<GuestEnd>& ended = reference.ended();
-    return FailReference(absl::StrCat("the reference failed on input case ", input_case.name, ": ",
+    return FailReference(absl::StrCat("the reference failed on input case ", input_case, ": ",
                                       ended.has_value() ? ended->message : "it did not answer"));
   }
   const Step step = CheckReferenceOutputs();
   if (step != Step::kDone) {
     reference_fault_.message =
-        absl::StrCat(reference_fault_.message, " (input case ", input_case.name, ")");
+        absl::StrCat(reference_fault_.message, " (input case ", input_case, ")");
   }
   return step;
+}
+
+Step LoadedWork::CheckTransform() {
+  for (size_t i = 0; i < input_count_; ++i) {
+    const std::span<const std::byte> from = options_.candidate->Buffer(i);
+    std::memcpy(options_.reference->Buffer(i).data(), from.data(), from.size());
+  }
+  const Step step = RunReference(absl::StrCat(base_case_, " transformed"));
+  if (step != Step::kDone || !OutputsMatch(nullptr)) return step;
+  return FailReference(
+      "a declared transform is not exact: the reference on the transformed inputs agrees with the "
+      "candidate, and not with the transformed outputs; mend or remove it");
 }
 
 bool LoadedWork::InputsFinite() {
@@ -194,6 +211,7 @@ void LoadedWork::ExpectTransformed(const DrawnTransform& transform) {
 void LoadedWork::Present(const DrawnTransform* transform) {
   const bool plain = transform == nullptr || transform->is_identity();
   for (size_t i = 0; i < input_count_; ++i) {
+    ShowLife();
     const std::span<const std::byte> from = options_.reference->Buffer(i);
     const std::span<std::byte> to = options_.candidate->Buffer(i);
     if (plain) {
@@ -212,7 +230,7 @@ void LoadedWork::Present(const DrawnTransform* transform) {
 }
 
 Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
-  if (options_.before_call) options_.before_call();
+  ShowLife();
   const std::optional<CallTiming> got = options_.candidate->Call(cache, options_.call_timeout);
   if (!got.has_value() || options_.candidate->ended().has_value()) return Step::kCandidateEnded;
   if (timing != nullptr) *timing = *got;
@@ -246,6 +264,7 @@ OutputVerdict LoadedWork::Compare(v1::Verification* record) {
   record->set_checked_call_count(record->checked_call_count() + 1);
   for (size_t output = 0; output < want_.size(); ++output) {
     const size_t index = input_count_ + output;
+    ShowLife();
     const TensorShape& tensor = workload().tensors[index];
     const std::span<const std::byte> got = options_.candidate->Buffer(index);
     const OutputComparison comparison = CompareOutput(

@@ -55,7 +55,8 @@ struct LoadedWorkOptions {
   std::unique_ptr<GuestSession> reference;
   absl::Duration call_timeout;
   Clock* clock = nullptr;
-  std::function<void()> before_call;  // of either guest; may be empty
+  // Called before each call of a guest and before each tensor is filled or compared; may be empty.
+  std::function<void()> show_life;
 };
 
 class LoadedWork {
@@ -81,6 +82,11 @@ class LoadedWork {
   // Compares the outputs with what is expected for the content presented last. Adds the worst
   // errors to `record`, and the first mismatch when it has none yet.
   OutputVerdict Compare(v1::Verification* record);
+
+  // After Compare found a wrong output: runs the reference on the content presented last. A
+  // reference fault when the outputs are right by that, and so the declared transform is wrong.
+  // The base is lost.
+  Step CheckTransform();
 
   // Whether the outputs as they stand are right for `transform` of the base (null: the base
   // itself). Overwrites what Compare expects.
@@ -116,6 +122,11 @@ class LoadedWork {
   Step FailReference(std::string message);
   Step CheckReferenceOutputs();
   bool InputsFinite();
+  void ShowLife() {
+    if (options_.show_life) options_.show_life();
+  }
+  // Runs the reference on the inputs in its buffers.
+  Step RunReference(const std::string& input_case);
   uint64_t OutputsHash() const;
   void ExpectTransformed(const DrawnTransform& transform);
   void RecordMismatch(size_t tensor, const OutputComparison& comparison,
