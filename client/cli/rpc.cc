@@ -80,8 +80,10 @@ absl::StatusOr<v1::Evaluation> Connection::WaitFor(
       if (IsFinal(response.evaluation().state())) return std::move(*response.mutable_evaluation());
     }
     const absl::Status status = ToStatus(reader->Finish());
-    // A restart of the server ends the stream; the evaluation itself goes on.
-    const bool transient = status.ok() || status.code() == absl::StatusCode::kUnavailable;
+    // A restart of the server ends the stream; the evaluation itself goes on. So does it when the
+    // stream ends at our own deadline, which is told below.
+    const bool over = absl::IsDeadlineExceeded(status) && absl::Now() >= deadline;
+    const bool transient = status.ok() || absl::IsUnavailable(status) || over;
     if (!transient) return Annotate(status, absl::StrCat("watching ", name));
     if (absl::Now() + pause >= deadline) {
       return absl::DeadlineExceededError(
