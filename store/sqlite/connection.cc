@@ -27,7 +27,6 @@ constexpr char kReaderPragmas[] =
 constexpr char kCopyPragmas[] =
     "PRAGMA synchronous = OFF;"
     "PRAGMA journal_mode = DELETE;";
-constexpr int kBusyTimeoutMs = 5000;
 
 }  // namespace
 

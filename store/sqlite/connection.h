@@ -28,6 +28,8 @@ class Connection {
     // A plain file in journal mode DELETE, not synced by SQLite: for copies that are synced whole.
     kCopy,
   };
+  // How long a statement waits for a lock of another connection.
+  static constexpr int kBusyTimeoutMs = 5000;
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Role role);
   ~Connection();
   Connection(const Connection&) = delete;

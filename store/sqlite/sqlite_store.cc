@@ -162,7 +162,10 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStoreWith(const SqliteStoreOpti
 }
 
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {
-  return OpenSqliteStoreWith(options, Writer::Options());
+  Writer::Options writer_options;
+  writer_options.reserve_wal = true;
+  writer_options.on_commit = options.on_commit;
+  return OpenSqliteStoreWith(options, std::move(writer_options));
 }
 
 }  // namespace assay

@@ -3,10 +3,13 @@
 #ifndef ASSAY_STORE_SQLITE_SQLITE_STORE_H_
 #define ASSAY_STORE_SQLITE_SQLITE_STORE_H_
 
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "store/store.h"
 
 namespace assay {
@@ -14,6 +17,9 @@ namespace assay {
 struct SqliteStoreOptions {
   std::string directory;  // data folder; created when missing. The database is `directory`/assay.db
   int reader_count = 2;
+  // Called on the writer's thread after each group of writes that became durable: how many there
+  // were, and how long the commit took. Must not block.
+  std::function<void(size_t operations, absl::Duration commit)> on_commit = nullptr;
 };
 
 // Opens, migrates and locks the data folder. FAILED_PRECONDITION with reason DATA_FOLDER_IN_USE

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "store/sqlite/wal_reserve.h"
 
 namespace assay {
 namespace {
@@ -18,6 +19,11 @@ constexpr absl::Duration kIdle = absl::Seconds(1);
 // A WAL this many times the usual size means that there never was a moment without readers; then
 // the checkpoint waits for one.
 constexpr int kStarvedFactor = 4;
+// Writes wait meanwhile.
+constexpr int kStarvedWaitMs = 500;
+
+// A store whose WAL never held so many frames at a time gains nothing from a reserve.
+constexpr int kBusyFrames = 1024;
 
 absl::Status ShutDown() {
   return ErrorWithReason(absl::StatusCode::kUnavailable, "STORE_SHUT_DOWN",
@@ -87,7 +93,9 @@ void Writer::Run() {
     if (!Take(&group, &refusals)) return;
     for (Refusal& refusal : refusals) refusal.operation->Finish(refusal.status);
     if (!group.empty()) CommitGroup(group);
-    Checkpoint(/*idle=*/group.empty() && refusals.empty());
+    const bool idle = group.empty() && refusals.empty();
+    Checkpoint(idle);
+    if (idle) Reserve();
     // Destroyed before Shutdown returns: callbacks may hold what their owners are about to destroy.
     group.clear();
     refusals.clear();
@@ -129,6 +137,7 @@ void Writer::CommitGroup(Operations& group) {
     Log(LogLevel::kError, "store_group_failed",
         {{"operations", absl::StrCat(group.size())}, {"error", status.ToString()}});
   }
+  if (status.ok() && options_.on_commit) options_.on_commit(group.size(), commit_time_);
   for (size_t i = 0; i < group.size(); ++i) {
     group[i]->Finish(status.ok() ? statuses[i] : status);
   }
@@ -147,7 +156,9 @@ absl::Status Writer::TryGroup(Operations& group, Isolation isolation,
       return absl::OkStatus();
     }
   }
+  const absl::Duration start = options_.clock->Monotonic();
   if (status.ok()) status = connection_->Execute("COMMIT");
+  commit_time_ = options_.clock->Monotonic() - start;
   if (!status.ok()) Rollback();
   return status;
 }
@@ -181,18 +192,40 @@ void Writer::Rollback() {
 void Writer::Checkpoint(bool idle) {
   // A WAL that started over has fewer frames than were checkpointed before.
   if (wal_frames_ < checkpointed_frames_) checkpointed_frames_ = 0;
+  was_busy_ = was_busy_ || wal_frames_ >= kBusyFrames;
   const int fresh = wal_frames_ - checkpointed_frames_;
   if (fresh == 0 || (!idle && fresh < options_.checkpoint_frames)) return;
   const bool starved = wal_frames_ > kStarvedFactor * options_.checkpoint_frames;
   const int mode = starved ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+  if (starved) sqlite3_busy_timeout(connection_->handle(), kStarvedWaitMs);
   const int code =
       sqlite3_wal_checkpoint_v2(connection_->handle(), nullptr, mode, nullptr, nullptr);
+  if (starved) sqlite3_busy_timeout(connection_->handle(), Connection::kBusyTimeoutMs);
   // Frames that a reader still needs are left for the next time.
   checkpointed_frames_ = wal_frames_;
   if (code != SQLITE_OK && code != SQLITE_BUSY) {
     Log(LogLevel::kWarning, "store_checkpoint_failed",
         {{"error", SqliteError(connection_->handle(), code, "checkpoint").ToString()}});
   }
+}
+
+void Writer::Reserve() {
+  if (!options_.reserve_wal || reserved_ || !was_busy_) return;
+  const auto page_bytes = connection_->QueryInt("PRAGMA page_size");
+  if (!page_bytes.ok()) return;
+  constexpr int64_t kFrameHeaderBytes = 24;
+  const int64_t frames = int64_t{options_.checkpoint_frames} + options_.checkpoint_frames / 16;
+  const absl::Status status = ReserveWal(*connection_, frames * (*page_bytes + kFrameHeaderBytes),
+                                         [this] { return NothingWaits(); });
+  reserved_ = !status.ok() || NothingWaits();
+  if (!status.ok()) {
+    Log(LogLevel::kWarning, "store_wal_not_reserved", {{"error", status.ToString()}});
+  }
+}
+
+bool Writer::NothingWaits() {
+  absl::MutexLock lock(&mutex_);
+  return queue_.empty() && refusals_.empty() && !shut_down_ && !stop_;
 }
 
 }  // namespace assay

@@ -2,9 +2,9 @@
 //
 // Operations queue under a mutex; the thread takes all that wait (within limits::kStoreGroup...),
 // applies them in one transaction, commits, and then finishes each. It also checkpoints the WAL
-// between groups, and nobody else does. Operations check before they write, so there is normally no
-// savepoint; when one fails after it wrote all the same, the group is rolled back and applied again
-// with a savepoint around each operation.
+// between groups, and nobody else does; a quiet moment it uses to write the WAL ahead. Operations
+// check before they write, so there is normally no savepoint; when one fails after it wrote all the
+// same, the group is rolled back and applied again with a savepoint around each operation.
 //
 // Thread-safe, except that Shutdown must not be called from Finish.
 #ifndef ASSAY_STORE_SQLITE_WRITER_H_
@@ -24,6 +24,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 #include "store/sqlite/connection.h"
 
 namespace assay {
@@ -58,10 +60,17 @@ class WriteOperation {
 class Writer {
  public:
   struct Options {
-    // Checkpoint when this many WAL frames are new: 128 MiB of 4 KiB pages, which a start after a
-    // crash reads in well under a second. The writer waits for a checkpoint, and one that is rare
-    // copies a page that many groups touched only once.
+    // Checkpoint when this many WAL frames are new: 256 MiB of 8 KiB pages, which a start after a
+    // crash reads in about a second. The writer waits for a checkpoint, and one that is rare copies
+    // a page that many groups touched only once.
     int checkpoint_frames = 32768;
+    // Write the WAL ahead to its usual size in the first idle second of a store that is busy at
+    // times.
+    bool reserve_wal = false;
+    Clock* clock = SystemClock();
+    // Called on the writer's thread after each group that became durable: its operations, and how
+    // long the commit took. Must not block.
+    std::function<void(size_t operations, absl::Duration commit)> on_commit = nullptr;
     // For tests; called on the writer's thread before each transaction.
     std::function<void(Connection&)> before_group;
   };
@@ -94,6 +103,8 @@ class Writer {
   absl::Status ApplyOne(WriteOperation& operation, Isolation isolation, absl::Status* own);
   void Rollback();
   void Checkpoint(bool idle);
+  void Reserve();
+  bool NothingWaits() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Options options_;
   const std::unique_ptr<Connection> connection_;
@@ -102,6 +113,9 @@ class Writer {
   // the hook on the writer's thread.
   int wal_frames_ = 0;
   int checkpointed_frames_ = 0;
+  bool was_busy_ = false;  // the WAL once held many frames
+  bool reserved_ = false;  // or not to be tried again
+  absl::Duration commit_time_;
 
   absl::Mutex mutex_;
   absl::CondVar work_;
