@@ -78,6 +78,11 @@ constexpr MetricInfo kWatchers = {"assay_server_watchers_streams", MetricType::G
 constexpr MetricInfo kProblems = {"assay_server_problems_items", MetricType::Gauge,
                                   "Problems in the catalogue."};
 
+constexpr MetricInfo kCommit = {"assay_store_commit_seconds", MetricType::Histogram,
+                                "Time of one commit of the store, its sync included."};
+constexpr MetricInfo kGroup = {"assay_store_group_operations", MetricType::Histogram,
+                               "Writes that became durable in one commit."};
+
 constexpr size_t kRpcCount = static_cast<size_t>(Rpc::kCount);
 constexpr const char* kRpcNames[kRpcCount] = {
     "CreateProblem",  "GetProblem",      "ListProblems",     "CreateCandidate",
@@ -89,15 +94,28 @@ constexpr const char* kRpcNames[kRpcCount] = {
 constexpr size_t kCodeCount = 17;
 constexpr std::array<double, 12> kBucketsSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
                                                     0.05,   0.1,   0.25,   1,     5,    30};
+// Up to limits::kStoreGroupOperationsMax.
+constexpr std::array<double, 11> kBucketsOperations = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 constexpr size_t kStateCount = v1::State_ARRAYSIZE;
 constexpr size_t kVerdictCount = v1::Verdict_ARRAYSIZE;
 
 using Count = std::atomic<int64_t>;
 
+// One row of a histogram; the last bucket takes what is above all bounds.
+template <size_t kBounds>
+struct Histogram {
+  const std::array<double, kBounds>& bounds;
+  double unit = 1;  // of `sum`, in the unit of the bounds
+  std::array<Count, kBounds + 1> buckets = {};
+  Count sum = 0;
+
+  void Add(int64_t value);
+  ClientMetric Read() const;
+};
+
 struct RpcCounts {
   std::array<Count, kCodeCount> codes = {};
-  std::array<Count, kBucketsSeconds.size() + 1> buckets = {};
-  Count sum_ns = 0;
+  Histogram<kBucketsSeconds.size()> seconds{kBucketsSeconds, 1e-9};
 };
 
 MetricFamily Family(const MetricInfo& info) {
@@ -126,6 +144,28 @@ int64_t Load(const Count& count) { return count.load(std::memory_order_relaxed);
 
 void Bump(Count& count, int64_t by = 1) { count.fetch_add(by, std::memory_order_relaxed); }
 
+template <size_t kBounds>
+void Histogram<kBounds>::Add(int64_t value) {
+  Bump(sum, value);
+  size_t bucket = 0;
+  while (bucket<kBounds&& static_cast<double>(value) * unit> bounds[bucket]) ++bucket;
+  Bump(buckets[bucket]);
+}
+
+template <size_t kBounds>
+ClientMetric Histogram<kBounds>::Read() const {
+  ClientMetric metric;
+  uint64_t cumulative = 0;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    cumulative += Load(buckets[b]);
+    metric.histogram.bucket.push_back(
+        {cumulative, b < kBounds ? bounds[b] : std::numeric_limits<double>::infinity()});
+  }
+  metric.histogram.sample_count = cumulative;
+  metric.histogram.sample_sum = static_cast<double>(Load(sum)) * unit;
+  return metric;
+}
+
 }  // namespace
 
 class Metrics::Collector : public prometheus::Collectable {
@@ -139,6 +179,12 @@ class Metrics::Collector : public prometheus::Collectable {
     families.push_back(std::move(build));
     AddRpcs(&families);
     AddEvaluations(&families);
+    for (const auto& [info, metric] :
+         {std::pair(&kCommit, commits.Read()), {&kGroup, groups.Read()}}) {
+      MetricFamily family = Family(*info);
+      family.metric.push_back(metric);
+      families.push_back(std::move(family));
+    }
     if (sources.dispatch) AddDispatch(sources.dispatch(), &families);
     if (sources.reads_queued) families.push_back(Single(kReadsQueued, sources.reads_queued()));
     if (sources.reads_rejected_total) {
@@ -157,6 +203,8 @@ class Metrics::Collector : public prometheus::Collectable {
   std::array<Count, kVerdictCount> verdicts = {};
   Count created = 0;
   Count answered = 0;
+  Histogram<kBucketsSeconds.size()> commits{kBucketsSeconds, 1e-9};
+  Histogram<kBucketsOperations.size()> groups{kBucketsOperations};
   MetricSources sources;
 
  private:
@@ -174,17 +222,8 @@ class Metrics::Collector : public prometheus::Collectable {
                   {"code", absl::StatusCodeToString(static_cast<absl::StatusCode>(code))}},
                  &calls);
       }
-      ClientMetric metric;
+      ClientMetric metric = counts.seconds.Read();
       metric.label = {{"method", kRpcNames[i]}};
-      uint64_t cumulative = 0;
-      for (size_t b = 0; b < counts.buckets.size(); ++b) {
-        cumulative += Load(counts.buckets[b]);
-        const double bound = b < kBucketsSeconds.size() ? kBucketsSeconds[b]
-                                                        : std::numeric_limits<double>::infinity();
-        metric.histogram.bucket.push_back({cumulative, bound});
-      }
-      metric.histogram.sample_count = cumulative;
-      metric.histogram.sample_sum = static_cast<double>(Load(counts.sum_ns)) * 1e-9;
       duration.metric.push_back(std::move(metric));
     }
     families->push_back(std::move(calls));
@@ -240,13 +279,7 @@ void Metrics::CountRpc(Rpc rpc, absl::StatusCode code, absl::Duration duration) 
   RpcCounts& counts = collector_->rpcs[static_cast<size_t>(rpc)];
   const size_t index = static_cast<size_t>(code);
   Bump(counts.codes[index < kCodeCount ? index : 2]);  // 2: UNKNOWN
-  const int64_t ns = absl::ToInt64Nanoseconds(duration);
-  Bump(counts.sum_ns, ns);
-  size_t bucket = 0;
-  while (bucket < kBucketsSeconds.size() &&
-         static_cast<double>(ns) * 1e-9 > kBucketsSeconds[bucket])
-    ++bucket;
-  Bump(counts.buckets[bucket]);
+  counts.seconds.Add(absl::ToInt64Nanoseconds(duration));
 }
 
 void Metrics::CountTransition(const v1::Evaluation& evaluation) {
@@ -268,6 +301,11 @@ void Metrics::CountTransition(const v1::Evaluation& evaluation) {
 void Metrics::CountCreated(int64_t evaluations, int64_t answered_from_store) {
   Bump(collector_->created, evaluations);
   Bump(collector_->answered, answered_from_store);
+}
+
+void Metrics::CountCommit(size_t operations, absl::Duration duration) {
+  collector_->commits.Add(absl::ToInt64Nanoseconds(duration));
+  collector_->groups.Add(static_cast<int64_t>(operations));
 }
 
 void Metrics::SetSources(MetricSources sources) { collector_->sources = std::move(sources); }

@@ -63,6 +63,8 @@ class Metrics {
   // Of a change that an observer hears; counts final states and verdicts.
   void CountTransition(const v1::Evaluation& evaluation);
   void CountCreated(int64_t evaluations, int64_t answered_from_store);
+  // Of one group of writes that became durable together.
+  void CountCommit(size_t operations, absl::Duration duration);
 
   // Before Expose and Serialize.
   void SetSources(MetricSources sources);

@@ -35,6 +35,8 @@ void Fill(Metrics* metrics) {
   metrics->CountTransition(Finished(v1::FAILED, v1::VERDICT_UNSPECIFIED));
   metrics->CountTransition(Finished(v1::RUNNING, v1::VERDICT_UNSPECIFIED));
   metrics->CountCreated(7, 2);
+  metrics->CountCommit(100, absl::Milliseconds(4));
+  metrics->CountCommit(1, absl::Milliseconds(6));
   DispatchCounters counters;
   counters.queued = 11;
   counters.oldest_queued_seconds = 2.5;
@@ -57,6 +59,11 @@ TEST(Metrics, SerializesWhatWasCounted) {
            "assay_server_build_info{version=\"1.2.3\"} 1\n",
            "assay_rpc_calls_total{method=\"CreateEvaluation\",code=\"OK\"} 2\n",
            "assay_rpc_calls_total{method=\"GetWorker\",code=\"NOT_FOUND\"} 1\n",
+           "assay_store_commit_seconds_bucket{le=\"0.005\"} 1\n",
+           "assay_store_commit_seconds_count 2\n",
+           "assay_store_group_operations_bucket{le=\"64\"} 1\n",
+           "assay_store_group_operations_bucket{le=\"128\"} 2\n",
+           "assay_store_group_operations_sum 101\n",
            "assay_rpc_duration_seconds_count{method=\"CreateEvaluation\"} 2\n",
            "assay_rpc_duration_seconds_bucket{method=\"CreateEvaluation\",le=\"0.005\"} 1\n",
            "assay_rpc_duration_seconds_bucket{method=\"CreateEvaluation\",le=\"+Inf\"} 2\n",

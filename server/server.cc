@@ -122,6 +122,9 @@ absl::Status AssayServer::Parts::OpenStore(const ServerOptions& options) {
   SqliteStoreOptions store_options;
   store_options.directory = options.data_directory;
   store_options.reader_count = kReaderCount;
+  store_options.on_commit = [this](size_t operations, absl::Duration commit) {
+    metrics.CountCommit(operations, commit);
+  };
   ASSAY_ASSIGN_OR_RETURN(store, OpenSqliteStore(store_options));
   return catalogue.Load(*store);
 }
