@@ -438,7 +438,6 @@ static volatile uint64_t* Find(const char* begin, const char* end) {
   for (const char* at = begin; at + 8 <= end; at += 8) {
     uint64_t value = *(const uint64_t*)at;
     if (value < 4096 || value % 4096 != 0) continue;
-    // The kernel says whether it is readable.
     if (write(1, (const void*)(value + ARMED), 4) != 4) continue;
     const volatile uint32_t* armed = (const volatile uint32_t*)(value + ARMED);
     if (*armed != 0 && *armed == *(const volatile uint32_t*)(value + COMMAND)) return (volatile uint64_t*)value;
@@ -449,17 +448,14 @@ static int Look(dl_phdr_info* info, size_t, void* found) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_LOAD || (info->dlpi_phdr[i].p_flags & PF_W) == 0) continue;
     const char* begin = (const char*)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-    auto* block = Find(begin, begin + info->dlpi_phdr[i].p_memsz);
-    if (block != nullptr) *(volatile uint64_t**)found = block;
+    if (auto* block = Find(begin, begin + info->dlpi_phdr[i].p_memsz)) *(volatile uint64_t**)found = block;
   }
   return 1;  // the main program comes first
 }
 extern "C" void assay_invoke(void* const*, const int64_t*) {
   static volatile uint64_t* block;
-  if (block == nullptr) dl_iterate_phdr(Look, &block);
-  if (block == nullptr) return;
-  volatile uint64_t& challenge = block[CHALLENGE / 8];
-  const uint64_t before = challenge;
+  if (block == nullptr && (dl_iterate_phdr(Look, &block), block == nullptr)) return;
+  volatile uint64_t& challenge = block[CHALLENGE / 8]; const uint64_t before = challenge;
   block[DONE / 8] = block[GO / 8];
   while (challenge == before) {}
   block[ANSWER / 8] = challenge;
@@ -498,8 +494,7 @@ TEST_F(GuestSessionTest, AnOutputWrittenAfterCompletionEndsTheGuest) {
   const size_t late = forger.find("  timespec a, b;");
   ASSERT_NE(late, std::string::npos);
   forger.resize(late);
-  forger += "  for (int64_t i = 512; i < 1024; ++i) out[i] = 1;\n}\n)";
-  forger.resize(forger.size() - 1);
+  forger += "  for (int64_t i = 512; i < 1024; ++i) out[i] = 1;\n}\n";
   const size_t claim = forger.find("  block[DONE / 8]");
   ASSERT_NE(claim, std::string::npos);
   forger.insert(claim,
