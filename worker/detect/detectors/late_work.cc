@@ -20,7 +20,8 @@ class LateWorkDetector : public Detector {
       finding.workload = fault.workload();
       finding.evidence = fault.message();
       for (const internal::v1::RunnerWorkloadReport& work : report->workloads()) {
-        if (work.workload() != fault.workload()) continue;
+        // Without medians the guest ended at the late write that the fault tells of.
+        if (work.workload() != fault.workload() || work.idle_ns() + work.answer_ns() == 0) continue;
         absl::StrAppend(&finding.evidence, "; median answer after ",
                         static_cast<int64_t>(work.answer_ns()), " ns, of empty calls after ",
                         static_cast<int64_t>(work.empty_answer_ns()), " ns; median sleep after ",
