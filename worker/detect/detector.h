@@ -44,7 +44,8 @@ class Detector {
 };
 
 std::unique_ptr<Detector> MakeStaleOutputDetector();
-std::unique_ptr<Detector> MakeLateWorkDetector();
+std::unique_ptr<Detector> MakeHiddenWorkDetector();
+std::unique_ptr<Detector> MakeDerivedAnswersDetector();
 std::unique_ptr<Detector> MakeFasterThanCeilingDetector();
 std::unique_ptr<Detector> MakeBimodalTimesDetector();
 std::unique_ptr<Detector> MakeForbiddenSourceDetector();

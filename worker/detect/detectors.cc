@@ -5,7 +5,8 @@ namespace assay {
 std::vector<std::unique_ptr<Detector>> AllDetectors() {
   std::vector<std::unique_ptr<Detector>> detectors;
   detectors.push_back(MakeStaleOutputDetector());
-  detectors.push_back(MakeLateWorkDetector());
+  detectors.push_back(MakeHiddenWorkDetector());
+  detectors.push_back(MakeDerivedAnswersDetector());
   detectors.push_back(MakeFasterThanCeilingDetector());
   detectors.push_back(MakeBimodalTimesDetector());
   detectors.push_back(MakeForbiddenSourceDetector());

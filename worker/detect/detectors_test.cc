@@ -15,8 +15,9 @@ using ::testing::SizeIs;
 TEST(DetectorsTest, NamesAreDistinctAndStable) {
   std::vector<std::string> names;
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
-  EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "late_work", "faster_than_ceiling",
-                                            "bimodal_times", "forbidden_source"));
+  EXPECT_THAT(names,
+              ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
+                                     "faster_than_ceiling", "bimodal_times", "forbidden_source"));
 }
 
 TEST(StaleOutputTest, AnEarlierAnswerIsProofAWrongOneIsNot) {
@@ -37,14 +38,39 @@ TEST(StaleOutputTest, AnEarlierAnswerIsProofAWrongOneIsNot) {
   EXPECT_THAT(findings[0].evidence, HasSubstr("timed call 3"));
 }
 
-TEST(LateWorkDetectorTest, OnlyThatFault) {
+TEST(HiddenWorkDetectorTest, OnlyThatFault) {
   internal::v1::RunnerReport report;
   report.mutable_candidate_fault()->set_kind(internal::v1::GuestFault::SIGNAL);
   Evidence evidence;
   evidence.reports = {&report};
-  EXPECT_THAT(MakeLateWorkDetector()->Inspect(evidence), IsEmpty());
-  report.mutable_candidate_fault()->set_kind(internal::v1::GuestFault::LATE_WORK);
-  EXPECT_THAT(MakeLateWorkDetector()->Inspect(evidence), SizeIs(1));
+  EXPECT_THAT(MakeHiddenWorkDetector()->Inspect(evidence), IsEmpty());
+  report.mutable_candidate_fault()->set_kind(internal::v1::GuestFault::HIDDEN_WORK);
+  report.mutable_candidate_fault()->set_workload("main");
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  work.set_workload("main");
+  work.set_hidden_ns(88'800);
+  work.set_empty_outside_ns(1'200);
+  const auto findings = MakeHiddenWorkDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].reason, "HIDDEN_WORK");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("88800 ns, an empty call needs 1200 ns"));
+}
+
+TEST(DerivedAnswersDetectorTest, SuspectsLargeGainsAndNotesSmallOnes) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeDerivedAnswersDetector()->Inspect(evidence), IsEmpty());
+  work.set_new_base_ns(390);
+  work.set_derived_ns(100);
+  auto findings = MakeDerivedAnswersDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+  work.set_new_base_ns(410);
+  findings = MakeDerivedAnswersDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::SUSPECT);
 }
 
 TEST(FasterThanCeilingTest, AboveTheMarginOnly) {

@@ -5,18 +5,18 @@
 // Time is taken by the runner alone, from its store to `go` until it sees `done`.
 //
 //   runner                                   guest
-//   command = kArm, futex wake          ->   touches or flushes operands as `cache` says, then
+//   touches or flushes the operands          sleeps on `command`
+//   command counts up, futex wake       ->
 //                                       <-   armed = command, spins on `go`
 //   t0; go = random n                   ->   assay_invoke(...)
 //   spins on `done`; t1                 <-   done = n
-//   challenge = random                  ->   back in its loop it answers
-//   spins on `answer`; t2               <-   answer = challenge
 //   waits until the kernel says that         sleeps on `command`
-//   the guest sleeps; t3
+//   the guest sleeps
 //
-// A candidate that signals `done` early and goes on working cannot answer before it has really
-// returned: t2 - t1 shows it. One that forges the answer as well still cannot compute in its sleep:
-// t3 - t1 shows it, and comes from the kernel.
+// A candidate that takes this loop over could compute before t0 or after t1. But it has one thread,
+// and the kernel counts that thread's time on cores, exactly, each time it falls asleep. From sleep
+// to sleep it has nothing to do but to arm, to spin and to make the call: what the runner's clock
+// does not account for is hidden work. It sleeps while the inputs are shown.
 #ifndef ASSAY_WORKER_GUEST_CONTROL_BLOCK_H_
 #define ASSAY_WORKER_GUEST_CONTROL_BLOCK_H_
 
@@ -36,12 +36,6 @@ enum class GuestState : uint32_t {
   kFailed = 4,  // `fault` says why
 };
 
-enum class GuestCache : uint32_t {
-  kLeave = 0,
-  kWarm = 1,  // bring every operand's lines into the caches before the call
-  kCold = 2,  // flush every operand from all caches before the call
-};
-
 // What one command runs between `go` and `done`.
 enum class GuestAction : uint32_t {
   kInvoke = 0,  // the candidate
@@ -59,7 +53,6 @@ struct GuestFaultRecord {
 
 struct alignas(64) GuestControlBlock {
   alignas(64) std::atomic<uint32_t> command{0};  // counts up; futex word
-  std::atomic<uint32_t> cache{0};                // GuestCache
   std::atomic<uint32_t> action{0};               // GuestAction
   alignas(64) std::atomic<uint32_t> state{0};    // GuestState; futex word
   std::atomic<uint32_t> armed{0};                // the command for which the guest is armed
@@ -67,8 +60,6 @@ struct alignas(64) GuestControlBlock {
   // than with a line each.
   alignas(64) std::atomic<uint64_t> go{0};
   std::atomic<uint64_t> done{0};
-  alignas(64) std::atomic<uint64_t> challenge{0};
-  std::atomic<uint64_t> answer{0};
   alignas(64) GuestFaultRecord fault;
 };
 

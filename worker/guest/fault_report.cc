@@ -2,6 +2,7 @@
 
 #include <seccomp.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +20,20 @@ std::string SyscallName(int number) {
   std::string text = absl::StrCat(name, " (system call ", number, ")");
   std::free(name);
   return text;
+}
+
+bool CreatesProcess(int number) {
+  switch (number) {
+    case SYS_clone:
+    case SYS_clone3:
+#if defined(__x86_64__)
+    case SYS_fork:
+    case SYS_vfork:
+#endif
+      return true;
+    default:
+      return false;
+  }
 }
 
 GuestEnd Make(GuestFaultKind kind, std::string message, int signal_number = 0) {
@@ -65,7 +80,8 @@ GuestEnd ExplainRecord(const GuestFaultRecord& fault, const std::vector<TensorPl
       if (fault.signal == SIGSEGV || fault.signal == SIGBUS) return ExplainAddress(fault, tensors);
       return Make(kind, SignalName(fault.signal), fault.signal);
     case GuestFaultKind::kForbiddenSyscall:
-      return Make(kind, absl::StrCat("called ", SyscallName(fault.syscall), ", which is forbidden"),
+      return Make(CreatesProcess(fault.syscall) ? GuestFaultKind::kProcessCreation : kind,
+                  absl::StrCat("called ", SyscallName(fault.syscall), ", which is forbidden"),
                   SIGSYS);
     case GuestFaultKind::kLoadFailed:
     case GuestFaultKind::kMemoryLimit:

@@ -242,33 +242,6 @@ uint64_t SpinWhileEqual(const std::atomic<uint64_t>& word, uint64_t old) {
   }
 }
 
-struct Operands {
-  uint32_t count = 0;
-  void* address[kGuestTensorsMax] = {};
-  uint64_t bytes[kGuestTensorsMax] = {};
-  bool writable[kGuestTensorsMax] = {};
-};
-
-void Warm(const Operands& operands) {
-  for (uint32_t i = 0; i < operands.count; ++i) {
-    auto* begin = static_cast<volatile char*>(operands.address[i]);
-    for (uint64_t at = 0; at < operands.bytes[i]; at += 64) {
-      const char value = begin[at];
-      if (operands.writable[i]) begin[at] = value;  // takes the line from the runner's core
-    }
-  }
-}
-
-void Flush(const Operands& operands) {
-#if defined(__x86_64__)
-  for (uint32_t i = 0; i < operands.count; ++i) {
-    const char* begin = static_cast<const char*>(operands.address[i]);
-    for (uint64_t at = 0; at < operands.bytes[i]; at += 64) _mm_clflush(begin + at);
-  }
-  _mm_mfence();
-#endif
-}
-
 // Streaming stores pass later ones unless they are fenced: without this a call could be complete
 // before its outputs are.
 void FenceStores() {
@@ -289,21 +262,7 @@ __attribute__((noinline)) void Empty(void* const* tensors, const int64_t* axes) 
   asm volatile("" : : "r"(tensors), "r"(axes) : "memory");
 }
 
-void Prepare(const Operands& operands) {
-  switch (static_cast<GuestCache>(g_block->cache.load(std::memory_order_relaxed))) {
-    case GuestCache::kWarm:
-      Warm(operands);
-      break;
-    case GuestCache::kCold:
-      Flush(operands);
-      break;
-    case GuestCache::kLeave:
-      break;
-  }
-  ResetFloatingPoint();
-}
-
-[[noreturn]] void Serve(Invoke invoke, const Operands& operands, const int64_t* axes) {
+[[noreturn]] void Serve(Invoke invoke, void* const* tensors, const int64_t* axes) {
   uint32_t command = g_block->command.load(std::memory_order_acquire);
   SetState(GuestState::kLoaded);
   (void)Futex(&g_block->state, FUTEX_WAKE, 1);
@@ -313,18 +272,16 @@ void Prepare(const Operands& operands) {
     }
     command = g_block->command.load(std::memory_order_acquire);
     const uint64_t before = g_block->go.load(std::memory_order_relaxed);
-    const uint64_t challenge = g_block->challenge.load(std::memory_order_relaxed);
     const bool empty = g_block->action.load(std::memory_order_relaxed) ==
                        static_cast<uint32_t>(GuestAction::kEmpty);
     const Invoke function = empty ? &Empty : invoke;
-    Prepare(operands);
+    ResetFloatingPoint();
     SetState(GuestState::kArmed);
     g_block->armed.store(command, std::memory_order_release);
     const uint64_t turn = SpinWhileEqual(g_block->go, before);
-    function(operands.address, axes);
+    function(tensors, axes);
     FenceStores();
     g_block->done.store(turn, std::memory_order_release);
-    g_block->answer.store(SpinWhileEqual(g_block->challenge, challenge), std::memory_order_release);
     SetState(GuestState::kLoaded);
   }
 }
@@ -337,14 +294,11 @@ int Run(bool direct) {
   Received received;
   Receive(&received);
   const GuestSetup& setup = received.setup;
-  Operands operands;
+  void* tensors[kGuestTensorsMax] = {};
   GuestLayout layout;
-  operands.count = setup.tensor_count;
   for (uint32_t i = 0; i < setup.tensor_count; ++i) {
     layout.tensor_address[i] = MapTensor(received.tensors[i], setup.tensors[i]);
-    operands.address[i] = reinterpret_cast<void*>(layout.tensor_address[i]);
-    operands.bytes[i] = setup.tensors[i].bytes;
-    operands.writable[i] = setup.tensors[i].writable != 0;
+    tensors[i] = reinterpret_cast<void*>(layout.tensor_address[i]);
   }
   char path[64];
   int keep = -1;
@@ -364,7 +318,7 @@ int Run(bool direct) {
   const Invoke invoke = LoadArtifact(path);
   if (keep >= 0) close(keep);
   if (InstallGuestFilter(GuestFilterStage::kCalling) != 0) FailSetup("filter for calls");
-  Serve(invoke, operands, setup.axes);
+  Serve(invoke, tensors, setup.axes);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ enum class GuestFaultKind : uint32_t {
   kForbiddenSyscall = 8,
   kMemoryLimit = 9,
   kOutputFlood = 10,
-  kLateWork = 11,
+  kHiddenWork = 11,
+  kProcessCreation = 12,
 };
 
 // Descriptors that the guest starts with, beside 1 and 2.

@@ -25,6 +25,7 @@
 #include "base/limits.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "worker/guest/control_block.h"
 #include "worker/guest/fault_report.h"
 #include "worker/guest/guest_process.h"
 #include "worker/guest/guest_protocol.h"
@@ -36,9 +37,9 @@ namespace assay {
 namespace {
 
 constexpr absl::Duration kSetupMax = absl::Seconds(60);  // sandbox and mapping of all tensors
-constexpr absl::Duration kArmMax = absl::Seconds(60);    // flushing or touching all tensors
+constexpr absl::Duration kArmMax = absl::Seconds(60);  // only a machine out of breath takes longer
 constexpr absl::Duration kReapMax = absl::Seconds(10);
-constexpr absl::Duration kIdleMax = absl::Milliseconds(20);
+constexpr absl::Duration kSleepMax = absl::Seconds(1);  // beyond the call's own limit
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
 constexpr int kWarmUpRounds = 32;
@@ -134,10 +135,39 @@ class OutputSample {
   std::array<uint64_t, kSampledWords> bits_ = {};
 };
 
+// Puts the calling thread on another core for as long as it lives. Does nothing for core -1, and
+// where the machine refuses.
+class CoreVisit {
+ public:
+  explicit CoreVisit(int core) {
+    if (core < 0 || sched_getaffinity(0, sizeof(home_), &home_) != 0) return;
+    cpu_set_t there;
+    CPU_ZERO(&there);
+    CPU_SET(core, &there);
+    visiting_ = sched_setaffinity(0, sizeof(there), &there) == 0;
+    elsewhere_ = home_;
+    CPU_CLR(core, &elsewhere_);
+  }
+  CoreVisit(const CoreVisit&) = delete;
+  ~CoreVisit() {
+    if (!visiting_) return;
+    // Off that core at once, also where both may use it.
+    if (CPU_COUNT(&elsewhere_) > 0) (void)sched_setaffinity(0, sizeof(elsewhere_), &elsewhere_);
+    (void)sched_setaffinity(0, sizeof(home_), &home_);
+  }
+
+ private:
+  bool visiting_ = false;
+  cpu_set_t home_;
+  cpu_set_t elsewhere_;
+};
+
 class Session : public GuestSession {
  public:
-  Session(int64_t memory_bytes_max, absl::Duration load_timeout)
-      : memory_bytes_max_(memory_bytes_max), load_timeout_(load_timeout) {}
+  explicit Session(const GuestOptions& options)
+      : memory_bytes_max_(options.memory_bytes_max),
+        load_timeout_(options.load_timeout),
+        core_(options.core) {}
 
   absl::Status Open(const GuestOptions& options) {
     ASSAY_RETURN_IF_ERROR(control_.Make());
@@ -163,11 +193,14 @@ class Session : public GuestSession {
   absl::Status Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
                     const std::vector<int64_t>& axes) override;
   std::span<std::byte> Buffer(size_t index) override { return tensors_.at(index)->span(); }
-  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) override {
-    return Handshake(GuestAction::kInvoke, cache, timeout);
+  using GuestSession::Call;
+  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout,
+                                 const std::function<void()>& once_armed) override {
+    return Handshake(GuestAction::kInvoke, cache, timeout, once_armed);
   }
   std::optional<CallTiming> CallEmpty() override {
-    return Handshake(GuestAction::kEmpty, GuestCache::kLeave, absl::Seconds(limits::kCallSeconds));
+    return Handshake(GuestAction::kEmpty, GuestCache::kLeave, absl::Seconds(limits::kCallSeconds),
+                     nullptr);
   }
   const std::optional<GuestEnd>& ended() const override { return end_; }
   std::string output() override {
@@ -186,9 +219,10 @@ class Session : public GuestSession {
   absl::Status ReceiveLayout();
   absl::Status SetupFailure(const std::string& what);
   void WaitUntilLoaded();
-  bool Arm(GuestAction action, GuestCache cache, CallTiming* timing);
-  std::optional<CallTiming> Handshake(GuestAction action, GuestCache cache, absl::Duration timeout);
-  int64_t WaitUntilIdle(int64_t done_ns);
+  void PrepareOperands(GuestCache cache);
+  bool Arm(GuestAction action);
+  std::optional<CallTiming> Handshake(GuestAction action, GuestCache cache, absl::Duration timeout,
+                                      const std::function<void()>& once_armed);
   bool CanariesHold();
   bool Healthy();
   void Drain();
@@ -225,6 +259,7 @@ class Session : public GuestSession {
 
   const int64_t memory_bytes_max_;
   const absl::Duration load_timeout_;
+  const int core_;
   ControlMemory control_;
   UniqueFd socket_;
   UniqueFd output_reader_;
@@ -236,6 +271,7 @@ class Session : public GuestSession {
   bool loaded_ = false;
   int pid_ = 0;
   uint32_t command_ = 0;
+  ProcessAccounting::Sample asleep_;  // of the guest, when it was last seen asleep
   std::string output_;
   std::optional<GuestEnd> end_;
 };
@@ -283,7 +319,8 @@ absl::Status Session::SetupFailure(const std::string& what) {
   end_ = GuestEnd{};
   end_->message = absl::StrCat("the guest could not be set up: ", what);
   return absl::UnavailableError(absl::StrCat(
-      end_->message, exit.ok() ? "" : absl::StrCat("; ", std::string(exit.status().message())),
+      end_->message, "; ",
+      exit.ok() ? absl::StrCat("exit code ", exit->code) : std::string(exit.status().message()),
       output_.empty() ? "" : absl::StrCat("; it wrote: ", CleanText(output_))));
 }
 
@@ -331,6 +368,7 @@ absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buff
   if (!end_.has_value() && !accounting_.has_value()) {
     return SetupFailure("its /proc entry cannot be read");
   }
+  if (accounting_.has_value()) asleep_ = accounting_->Read();
   return absl::OkStatus();
 }
 
@@ -349,36 +387,41 @@ void Session::WaitUntilLoaded() {
   }
 }
 
-bool Session::Arm(GuestAction action, GuestCache cache, CallTiming* timing) {
+// The guest sleeps meanwhile, so that it sees the inputs only when it may compute.
+void Session::PrepareOperands(GuestCache cache) {
+  if (cache == GuestCache::kLeave) return;
+  const CoreVisit visit(cache == GuestCache::kWarm ? core_ : -1);
+  for (const std::unique_ptr<TensorMemory>& tensor : tensors_) {
+    if (cache == GuestCache::kWarm) {
+      tensor->Touch();
+    } else {
+      tensor->Flush();
+    }
+  }
+}
+
+bool Session::Arm(GuestAction action) {
   GuestControlBlock& block = *control_.block;
-  block.cache.store(static_cast<uint32_t>(cache), std::memory_order_relaxed);
   block.action.store(static_cast<uint32_t>(action), std::memory_order_relaxed);
   const uint32_t command = ++command_;
-  const int64_t start_ns = NowNs();
   block.command.store(command, std::memory_order_release);
   (void)syscall(SYS_futex, &block.command, FUTEX_WAKE, 1, nullptr, nullptr, 0);
   const auto armed = [&] { return block.armed.load(std::memory_order_acquire) == command; };
-  if (!SpinUntil(armed, DeadlineNs(kArmMax), "getting ready for the next call")) return false;
-  timing->arm_ns = static_cast<double>(NowNs() - start_ns);
-  return true;
+  return SpinUntil(armed, DeadlineNs(kArmMax), "getting ready for the next call");
 }
 
 std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cache,
-                                             absl::Duration timeout) {
+                                             absl::Duration timeout,
+                                             const std::function<void()>& once_armed) {
   if (end_.has_value() || !loaded_) return std::nullopt;
   GuestControlBlock& block = *control_.block;
-  CallTiming timing;
-  const ProcessAccounting::Sample asleep = accounting_->Read();
-  const int64_t command_ns = NowNs();
-  if (!Arm(action, cache, &timing)) return std::nullopt;
-  const ProcessAccounting::Sample before = accounting_->Read();
-  const ProcessAccounting::Sample own_before = own_accounting_->Read();
-  // Neither can be answered by chance, nor ahead of time.
-  const uint64_t turn = SecureRandom64() | 1;
-  const uint64_t challenge = SecureRandom64() | 1;
-  const int64_t deadline_ns = DeadlineNs(timeout);
-
+  PrepareOperands(cache);
+  const uint64_t turn = SecureRandom64() | 1;  // nobody can answer it ahead of time
   OutputSample sample(tensors_);
+  const ProcessAccounting::Sample own_before = own_accounting_->Read();
+  if (!Arm(action)) return std::nullopt;
+  const int64_t armed_ns = NowNs();
+  if (once_armed) once_armed();
   const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
   // The system calls above have cooled the code of the next lines; a few rounds of it, before the
   // clock is read, keep that out of the time.
@@ -386,56 +429,32 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
     if (NowNs() < 0 || done()) break;
     Pause();
   }
+  const int64_t deadline_ns = DeadlineNs(timeout);
   const int64_t go_ns = NowNs();
   block.go.store(turn, std::memory_order_release);
   if (!SpinUntil(done, deadline_ns, "the call")) return std::nullopt;
   const int64_t done_ns = NowNs();
   sample.Take();
-  const int64_t asked_ns = NowNs();
-  block.challenge.store(challenge, std::memory_order_release);
-  const auto answered = [&] { return block.answer.load(std::memory_order_acquire) == challenge; };
-  if (!SpinUntil(answered, deadline_ns + absl::ToInt64Nanoseconds(kIdleMax), "returning")) {
+  const auto asleep = [&] { return accounting_->Asleep(); };
+  if (!SpinUntil(asleep, deadline_ns + absl::ToInt64Nanoseconds(kSleepMax), "returning")) {
     return std::nullopt;
   }
-  const int64_t answer_ns = NowNs();
-
+  const ProcessAccounting::Sample before = std::exchange(asleep_, accounting_->Read());
+  CallTiming timing;
   timing.duration_ns = static_cast<double>(done_ns - go_ns);
-  const int64_t idle_ns = WaitUntilIdle(done_ns);
-  const ProcessAccounting::Sample after = accounting_->Read();
-  if (accounting_->has_schedstat() && own_accounting_->has_schedstat()) {
-    int64_t late_ns = idle_ns - asked_ns - (after.waited_ns - before.waited_ns);
-    // What this thread waited for a core says nothing about the guest. Then the guest's time on
-    // cores counts, since it slept before the command: at most all that passed until it was done.
-    if (own_accounting_->Read().waited_ns - own_before.waited_ns > kOwnWaitMaxNs) {
-      late_ns = std::min(late_ns, after.cpu_ns - asleep.cpu_ns - (asked_ns - command_ns));
-    }
-    late_ns = std::max<int64_t>(0, late_ns);
-    timing.idle_ns = static_cast<double>(late_ns);
-    timing.answer_ns = static_cast<double>(std::min(answer_ns - asked_ns, late_ns));
+  // It was put on a core once to be woken.
+  timing.context_switches = std::max<int64_t>(0, asleep_.timeslices - before.timeslices - 1);
+  timing.migrations = asleep_.core != before.core ? 1 : 0;
+  const int64_t own_waited_ns = own_accounting_->Read().waited_ns - own_before.waited_ns;
+  if (accounting_->has_schedstat() && own_waited_ns <= kOwnWaitMaxNs) {
+    timing.outside_ns = static_cast<double>(asleep_.cpu_ns - before.cpu_ns - (done_ns - armed_ns));
   }
-  // It was running when `before` was taken, so every later start on a core ends a switch.
-  timing.context_switches = after.timeslices - before.timeslices;
-  timing.migrations = after.core != before.core ? 1 : 0;
   Drain();
   if (!end_.has_value() && sample.HasChanged()) {
-    End(GuestFaultKind::kLateWork, "an output changed after completion had been reported");
+    End(GuestFaultKind::kHiddenWork, "an output changed after completion had been reported");
   }
   if (end_.has_value() || !CanariesHold()) return std::nullopt;
   return timing;
-}
-
-// The guest has answered; it sleeps within microseconds unless the candidate still runs, or the
-// machine is busy. When it was seen asleep, or given up on.
-int64_t Session::WaitUntilIdle(int64_t done_ns) {
-  const int64_t deadline_ns = done_ns + absl::ToInt64Nanoseconds(kIdleMax);
-  int64_t now_ns;
-  bool asleep;
-  do {
-    asleep = accounting_->Asleep();
-    now_ns = NowNs();
-    if (!asleep) sched_yield();
-  } while (!asleep && now_ns < deadline_ns);
-  return now_ns;
 }
 
 bool Session::CanariesHold() {
@@ -487,7 +506,8 @@ void Session::End(GuestFaultKind kind, std::string message) {
   process_->Kill();
   const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
   // A guest that waits for memory looks like one that takes long.
-  if (exit.ok() && exit->memory_limit) *end_ = ExplainExit(*exit, control_.block->fault, places_);
+  if (exit.ok() && (exit->memory_limit || exit->machine_oom))
+    *end_ = ExplainExit(*exit, control_.block->fault, places_);
   Drain();
 }
 
@@ -506,7 +526,7 @@ void Session::Finish() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GuestSession>> GuestSession::Start(const GuestOptions& options) {
-  auto session = std::make_unique<Session>(options.memory_bytes_max, options.load_timeout);
+  auto session = std::make_unique<Session>(options);
   ASSAY_RETURN_IF_ERROR(Annotate(session->Open(options), "starting a guest"));
   return std::unique_ptr<GuestSession>(std::move(session));
 }

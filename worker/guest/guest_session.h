@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,7 +19,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/limits.h"
-#include "worker/guest/control_block.h"
 
 namespace assay {
 
@@ -49,19 +49,22 @@ struct GuestEnd {
   int signal = 0;
 };
 
+// What the runner does with the operands before a call, while the guest sleeps.
+enum class GuestCache {
+  kLeave,
+  kWarm,  // bring every line into the caches of the guest's core, as far as they fit
+  kCold,  // flush every line from all caches
+};
+
 struct CallTiming {
   double duration_ns = 0;        // go to done, by the runner's clock
-  double answer_ns = 0;          // done to the answered challenge; see below
-  int64_t context_switches = 0;  // of the guest during the call, voluntary and not
-  int64_t migrations = 0;        // 1 when the guest changed cores during the call
-  // From done until the kernel showed the guest asleep, waiting for its next command. The candidate
-  // cannot forge it, as it can the answer. Neither counts time in which the guest or the runner
-  // waited for a core, so that a busy machine does not look like work after completion; both are 0
-  // where the kernel does not tell.
-  double idle_ns = 0;
-  // From the command until the guest was armed. With GuestCache::kLeave there is nothing to do in
-  // it: a long one hides work before the clock starts.
-  double arm_ns = 0;
+  int64_t context_switches = 0;  // of the guest from its sleep to its next one, beyond the wake-up
+  int64_t migrations = 0;        // 1 when the guest changed cores
+  // The guest's time on cores from its sleep before the call to its next one, by the kernel's
+  // account, less the time from armed to done by the runner's clock: what it did outside of the
+  // timed call. A candidate cannot forge it. Less than the truth, down to below 0, when the guest
+  // had no core in that time; not set when the runner had none. So a busy machine accuses nobody.
+  std::optional<double> outside_ns;
 };
 
 class GuestSession {
@@ -81,8 +84,13 @@ class GuestSession {
   // The runner's own writable view of a tensor; stays valid until destruction.
   virtual std::span<std::byte> Buffer(size_t index) = 0;
 
-  // One call. nullopt when the guest ended instead: see ended(). Checks canaries.
-  virtual std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) = 0;
+  // One call. nullopt when the guest ended instead: see ended(). Checks canaries. `once_armed`,
+  // where there is one, runs when the guest is ready and before the clock starts.
+  virtual std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout,
+                                         const std::function<void()>& once_armed) = 0;
+  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) {
+    return Call(cache, timeout, nullptr);
+  }
 
   // The same handshake around an empty function inside the guest: what every measurement contains.
   virtual std::optional<CallTiming> CallEmpty() = 0;

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "worker/builder/builder.h"
 #include "worker/guest/guest_session.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
@@ -66,7 +67,7 @@ std::string RunGuest(const std::string& artifact, std::string* message) {
   GuestOptions options;
   const char* dir = std::getenv("ASSAY_BIN_DIR");
   options.guest_binary = absl::StrCat(dir == nullptr ? "bin" : dir, "/assay-guest");
-  options.slot = 11;
+  options.slot = ProcessSlots()->runner_first * kSlotsPerRunner;
   options.memory_bytes_max = 128 << 20;
   options.load_timeout = absl::Milliseconds(300);
   absl::StatusOr<std::unique_ptr<GuestSession>> session = GuestSession::Start(options);
@@ -93,7 +94,6 @@ TEST(HostileCorpusTest, EveryCandidateMeetsItsWall) {
   TemporaryDirectory directory = *TemporaryDirectory::Create("hostile-test");
   CppBuilderOptions options;
   options.cache_directory = directory.path();
-  options.slot = 12;
   options.memory_bytes_max = 384 << 20;
   options.timeout = absl::Seconds(20);
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Builder> builder, MakeCppBuilder(options));

@@ -3,7 +3,6 @@
 #define ASSAY_WORKER_GUEST_PROCESS_ACCOUNTING_H_
 
 #include <cstdint>
-
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -16,7 +15,7 @@ class ProcessAccounting {
   struct Sample {
     int64_t timeslices = 0;  // how often it was put on a core
     int64_t waited_ns = 0;   // ready to run, but without a core
-    int64_t cpu_ns = 0;      // time on cores
+    int64_t cpu_ns = 0;      // time on cores; exact while it sleeps, else up to a tick old
     int core = -1;           // the one it ran on last
     bool asleep = false;     // waits in the kernel
   };

@@ -7,6 +7,10 @@
 
 #include <cerrno>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/status.h"
@@ -18,6 +22,8 @@
 
 namespace assay {
 namespace {
+
+constexpr size_t kLineBytes = 64;
 
 std::byte CanaryByte(uint64_t seed, size_t index) {
   return static_cast<std::byte>(MixBits(seed + (index / 8) * kGoldenGamma) >> (8 * (index % 8)));
@@ -78,6 +84,21 @@ absl::StatusOr<std::unique_ptr<TensorMemory>> TensorMemory::Create(size_t bytes,
 
 TensorMemory::~TensorMemory() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+void TensorMemory::Touch() {
+  auto* begin = reinterpret_cast<volatile char*>(mapping_ + offset_);
+  for (size_t at = 0; at < bytes_; at += kLineBytes) {
+    const char value = begin[at];
+    if (writable_) begin[at] = value;
+  }
+}
+
+void TensorMemory::Flush() const {
+#if defined(__x86_64__)
+  for (size_t at = 0; at < bytes_; at += kLineBytes) _mm_clflush(mapping_ + offset_ + at);
+  _mm_mfence();
+#endif
 }
 
 void TensorMemory::WriteCanaries() {

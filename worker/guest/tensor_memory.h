@@ -26,6 +26,11 @@ class TensorMemory {
   // For the guest: of a tensor that it may only read, this cannot be written through, nor can the
   // file be opened again for writing.
   int guest_descriptor() const { return guest_fd_.get(); }
+  // Brings every line into the caches of the calling thread's core; lines that the guest will write
+  // so that it need not fetch them from elsewhere.
+  void Touch();
+  // Flushes every line from all caches.
+  void Flush() const;
   // Byte offset from the tensor's start of the first broken canary.
   std::optional<int64_t> BrokenCanary() const;
 

@@ -1,81 +1,31 @@
 #include "worker/measure/measurer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/evaluation.pb.h"
-#include "assay/v1/problem.pb.h"
 #include "base/status.h"
+#include "worker/measure/fresh_content.h"
 #include "worker/measure/statistics.h"
 
 namespace assay {
 namespace {
 
-constexpr int kEmptyCalls = 64;
-constexpr std::string_view kBaseCase = "x1";  // what is measured: the problem's own distributions
+constexpr int kProbesMax = 8;
 constexpr int kWarmupCallsMax = 1'000'000;
-// A new base is drawn after so many transforms of the last, when the reference is quick.
-constexpr int kCallsPerBase = 16;
-constexpr absl::Duration kQuickReference = absl::Milliseconds(5);
 // At most one disturbed sample in five is dropped: when more are disturbed, the machine is noisy,
 // and a result that hides it would be worse than one that says it.
 constexpr double kDiscardRatioMax = 0.2;
-constexpr double kLateAnswerNsMin = 1'000;
-constexpr double kLateIdleNsMin = 5'000;  // one look at the kernel's word on sleep takes 2 us
-constexpr double kLateRatioMin = 0.05;
-
-// Shows the candidate content that it has not seen.
-class FreshContent {
- public:
-  FreshContent(LoadedWork* work, uint64_t seed) : work_(work), seed_(seed) {}
-
-  absl::StatusOr<Step> PresentNext() {
-    const uint64_t seed = DeriveSeed(seed_, "transform", drawn_++);
-    ASSAY_ASSIGN_OR_RETURN(DrawnTransform transform,
-                           DrawnTransform::Draw(work_->problem(), work_->workload(), seed));
-    const bool due = static_cast<int>(transforms_.size()) >= kCallsPerBase &&
-                     work_->reference_time() <= kQuickReference;
-    // Without a declared transform every content needs its own run of the reference.
-    if (transform.is_identity() || due) {
-      InputCaseSpec input_case;
-      input_case.name = std::string(kBaseCase);
-      ASSAY_ASSIGN_OR_RETURN(const Step step,
-                             work_->DrawBase(input_case, DeriveSeed(seed_, "base", drawn_)));
-      if (step != Step::kDone) return step;
-      transforms_.clear();
-      base_is_shown_ = transform.is_identity();
-    }
-    work_->Present(&transform);
-    transforms_.push_back(std::move(transform));
-    return Step::kDone;
-  }
-
-  // What the wrong outputs of the call on the newest content are the right answer to.
-  std::string StaleSource(int call) {
-    const std::string label = work_->RememberedLabel();
-    if (!label.empty()) return label;
-    if (!base_is_shown_ && work_->OutputsMatch(nullptr)) return "the warm-up";
-    for (size_t i = 0; i + 1 < transforms_.size(); ++i) {
-      if (work_->OutputsMatch(&transforms_[i])) {
-        return absl::StrCat("timed call ", call - static_cast<int>(transforms_.size() - 1 - i));
-      }
-    }
-    return "";
-  }
-
- private:
-  LoadedWork* const work_;
-  const uint64_t seed_;
-  uint64_t drawn_ = 0;
-  bool base_is_shown_ = false;              // the newest content is the base itself
-  std::vector<DrawnTransform> transforms_;  // of the present base, the newest last
-};
+constexpr size_t kHiddenSamplesMin = 3;
+constexpr double kHiddenNsMin = 3'000;
+constexpr double kHiddenRatioMin = 0.05;
+constexpr size_t kNewBaseSamplesMin = 3;
+constexpr size_t kDerivedSamplesMin = 3;
+constexpr double kDerivedRatioMin = 0.05;
+constexpr double kDerivedNsMin = 150;
 
 class Measurement {
  public:
@@ -89,43 +39,23 @@ class Measurement {
         samples_(samples) {}
 
   absl::StatusOr<MeasureResult> Run() {
-    if (work_->base_case() != kBaseCase) {
+    if (work_->base_case() != kMeasuredCase) {
       InputCaseSpec input_case;
-      input_case.name = std::string(kBaseCase);
-      ASSAY_ASSIGN_OR_RETURN(const Step step,
+      input_case.name = std::string(kMeasuredCase);
+      ASSAY_ASSIGN_OR_RETURN(result_.step,
                              work_->DrawBase(input_case, DeriveSeed(seed_, "base", 0)));
-      if (step != Step::kDone) return End(step);
+      if (result_.step != Step::kDone) return result_;
     }
-    if (!MeasureHandshake() || !WarmUp()) return End(Step::kCandidateEnded);
+    if (!WarmUp()) return result_;
     if (!CheckWarmUp()) return result_;
     work_->RememberOutputs("the warm-up");
-    ASSAY_ASSIGN_OR_RETURN(const bool warm, Sample(GuestCache::kWarm, protocol_.warm));
+    ASSAY_ASSIGN_OR_RETURN(const bool warm, SampleWarm());
     if (!warm) return result_;
-    JudgeLateWork();
-    if (result_.late_work) return result_;
     ASSAY_RETURN_IF_ERROR(Sample(GuestCache::kCold, protocol_.cold).status());
     return result_;
   }
 
  private:
-  MeasureResult End(Step step) {
-    result_.step = step;
-    return result_;
-  }
-
-  bool MeasureHandshake() {
-    std::vector<double> durations;
-    for (int i = 0; i < kEmptyCalls; ++i) {
-      const std::optional<CallTiming> timing = work_->candidate().CallEmpty();
-      if (!timing.has_value()) return false;
-      durations.push_back(timing->duration_ns);
-      Note(*timing);
-    }
-    samples_->set_handshake_ns(Median(std::move(durations)));
-    result_.after_empty = TakeNoted();
-    return true;
-  }
-
   // Runs until the medians of three windows in a row agree. False when the candidate ended.
   bool WarmUp() {
     const absl::Duration start = work_->clock().Monotonic();
@@ -136,7 +66,8 @@ class Measurement {
       std::vector<double> window;
       for (int i = 0; i < protocol_.warmup_window; ++i, ++calls) {
         CallTiming timing;
-        if (work_->CallUnchecked(GuestCache::kWarm, &timing) != Step::kDone) return false;
+        result_.step = work_->CallUnchecked(GuestCache::kWarm, &timing);
+        if (result_.step != Step::kDone) return false;
         window.push_back(timing.duration_ns);
       }
       medians.push_back(Median(std::move(window)));
@@ -165,9 +96,26 @@ class Measurement {
     return *high - *low <= protocol_.warmup_agreement * *low;
   }
 
-  // False when the measurement is over: the candidate ended or was wrong.
+  // Where derived content turns out to be answered faster than new content, what was measured is
+  // how well the candidate remembers, or how well the processor does: then every sample is taken
+  // again on content of its own. False as for Sample.
+  absl::StatusOr<bool> SampleWarm() {
+    ASSAY_ASSIGN_OR_RETURN(bool go_on, Sample(GuestCache::kWarm, protocol_.warm));
+    if (!go_on || !IsDerivedFaster(new_base_ns_, derived_ns_)) return go_on;
+    content_.RequireNewBase(true);
+    new_base_ns_.clear();
+    samples_->clear_warm_ns();
+    ASSAY_ASSIGN_OR_RETURN(go_on, Sample(GuestCache::kWarm, protocol_.warm));
+    if (!go_on || !IsDerivedFaster(new_base_ns_, derived_ns_)) return go_on;
+    result_.new_base_ns = Median(std::move(new_base_ns_));
+    result_.derived_ns = Median(std::move(derived_ns_));
+    return true;
+  }
+
+  // False when the measurement is over: a guest ended, or the candidate was wrong or hid work.
   absl::StatusOr<bool> Sample(GuestCache cache, const StoppingParameters& parameters) {
     const std::vector<std::unique_ptr<StoppingRule>> rules = MakeStoppingRules(parameters);
+    const bool warm = cache == GuestCache::kWarm;
     const absl::Duration start = work_->clock().Monotonic();
     std::vector<double> kept;
     int discarded = 0;
@@ -189,26 +137,39 @@ class Measurement {
         samples_->set_migrations(samples_->migrations() + timing.migrations);
       }
       kept.push_back(timing.duration_ns);
-      if (cache == GuestCache::kWarm) Note(timing);
+      if (warm) (content_.is_new_base() ? new_base_ns_ : derived_ns_).push_back(timing.duration_ns);
       const SeriesSoFar series{kept, work_->clock().Monotonic() - start};
       for (const std::unique_ptr<StoppingRule>& rule : rules) {
         if (stop == Stop::kNo) stop = rule->Check(series);
       }
+      if (stop != Stop::kNo && warm && new_base_ns_.size() < kNewBaseSamplesMin) {
+        content_.RequireNewBase(false);
+        stop = Stop::kNo;
+      }
     }
     samples_->set_discarded_count(samples_->discarded_count() + discarded);
-    auto* out =
-        cache == GuestCache::kWarm ? samples_->mutable_warm_ns() : samples_->mutable_cold_ns();
+    auto* out = warm ? samples_->mutable_warm_ns() : samples_->mutable_cold_ns();
     out->Add(kept.begin(), kept.end());
-    if (cache == GuestCache::kWarm) samples_->set_stop_reason(static_cast<v1::StopReason>(stop));
-    return true;
+    if (warm) samples_->set_stop_reason(static_cast<v1::StopReason>(stop));
+    return JudgeHiddenWork(warm, Median(std::move(kept)));
   }
 
   // One timed call on fresh content, compared. False as for Sample.
   absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing) {
+    if (content_.is_new_base_due() && probes_ < kProbesMax) {
+      ASSAY_ASSIGN_OR_RETURN(const bool right, Probe());
+      if (!right) return false;
+    }
     ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentNext());
+    if (result_.step != Step::kDone) return false;
+    // In the same place as the candidate's, and of the reference's guest, since the candidate could
+    // make its own take longer.
+    CallTiming empty;
+    result_.step = work_->CallReferenceEmpty(&empty);
     if (result_.step != Step::kDone) return false;
     result_.step = work_->Call(cache, timing);
     if (result_.step != Step::kDone) return false;
+    Note(*timing, empty);
     ++call_;
     const OutputVerdict verdict = work_->Compare(verification_);
     if (verdict.right) {
@@ -230,22 +191,49 @@ class Measurement {
     return false;
   }
 
-  void Note(const CallTiming& timing) {
-    answers_ns_.push_back(timing.answer_ns);
-    idles_ns_.push_back(timing.idle_ns);
+  // A call whose inputs change when the candidate is ready for it. False as for Sample.
+  absl::StatusOr<bool> Probe() {
+    ++probes_;
+    ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentForProbe());
+    if (result_.step != Step::kDone) return false;
+    OutputVerdict verdict;
+    ASSAY_ASSIGN_OR_RETURN(result_.step,
+                           work_->CallAltered(DeriveSeed(seed_, "altered", probes_), verification_,
+                                              &verdict, &result_.early_answer));
+    if (result_.step != Step::kDone) return false;
+    result_.hidden_work = result_.early_answer;
+    if (verdict.right) work_->RememberOutputs("a call with changed inputs");
+    if (verdict.right || result_.early_answer) return verdict.right;
+    result_.right = false;
+    result_.reason = verdict.reason;
+    if (verdict.reason == "MISMATCH") result_.stale_source = work_->RememberedLabel();
+    verification_->set_passed(false);
+    verification_->set_failed_case("a call with changed inputs");
+    return false;
   }
 
-  AfterCall TakeNoted() {
-    AfterCall after{Median(std::move(answers_ns_)), Median(std::move(idles_ns_))};
-    answers_ns_.clear();
-    idles_ns_.clear();
-    return after;
+  void Note(const CallTiming& timing, const CallTiming& empty) {
+    handshakes_ns_.push_back(empty.duration_ns);
+    if (!timing.outside_ns.has_value() || !empty.outside_ns.has_value()) return;
+    empty_outsides_ns_.push_back(*empty.outside_ns);
+    hidden_ns_.push_back(*timing.outside_ns - *empty.outside_ns);
   }
 
-  void JudgeLateWork() {
-    result_.after = TakeNoted();
-    const double duration_ns = Median({samples_->warm_ns().begin(), samples_->warm_ns().end()});
-    result_.late_work = IsLateWork(result_.after, result_.after_empty, duration_ns);
+  // False when there is hidden work in the calls since the last judgement. What is reported are the
+  // warm calls, unless the cold ones hide it.
+  bool JudgeHiddenWork(bool warm, double duration_ns) {
+    const double handshake_ns = Median(std::exchange(handshakes_ns_, {}));
+    if (warm) samples_->set_handshake_ns(handshake_ns);
+    const std::vector<double> hidden = std::exchange(hidden_ns_, {});
+    const std::vector<double> empty = std::exchange(empty_outsides_ns_, {});
+    if (hidden.size() < kHiddenSamplesMin) return true;
+    const double hidden_ns = Median(hidden);
+    result_.hidden_work = IsHiddenWork(hidden_ns, duration_ns);
+    if (warm || result_.hidden_work) {
+      result_.hidden_ns = hidden_ns;
+      result_.empty_outside_ns = Median(empty);
+    }
+    return !result_.hidden_work;
   }
 
   LoadedWork* const work_;
@@ -254,20 +242,32 @@ class Measurement {
   FreshContent content_;
   v1::Verification* const verification_;
   v1::RunnerSamples* const samples_;
-  std::vector<double> answers_ns_;
-  std::vector<double> idles_ns_;
+  // Of the calls since the last judgement.
+  std::vector<double> handshakes_ns_;
+  std::vector<double> empty_outsides_ns_;
+  std::vector<double> hidden_ns_;
+  // Warm samples.
+  std::vector<double> new_base_ns_;
+  std::vector<double> derived_ns_;
   int call_ = 0;
+  int probes_ = 0;
   MeasureResult result_;
 };
 
 }  // namespace
 
-bool IsLateWork(const AfterCall& after, const AfterCall& after_empty, double duration_ns) {
-  const auto is_late = [&](double late_ns, double late_ns_min) {
-    return late_ns > late_ns_min && late_ns > kLateRatioMin * (duration_ns + late_ns);
-  };
-  return is_late(after.answer_ns - after_empty.answer_ns, kLateAnswerNsMin) ||
-         is_late(after.idle_ns - after_empty.idle_ns, kLateIdleNsMin);
+bool IsHiddenWork(double hidden_ns, double duration_ns) {
+  return hidden_ns > kHiddenNsMin && hidden_ns > kHiddenRatioMin * (duration_ns + hidden_ns);
+}
+
+bool IsDerivedFaster(const std::vector<double>& new_base_ns,
+                     const std::vector<double>& derived_ns) {
+  if (new_base_ns.size() < kNewBaseSamplesMin || derived_ns.size() < kDerivedSamplesMin) {
+    return false;
+  }
+  const double fastest_new = *std::min_element(new_base_ns.begin(), new_base_ns.end());
+  const double gain_ns = fastest_new - Median(derived_ns);
+  return gain_ns > kDerivedNsMin && gain_ns > kDerivedRatioMin * fastest_new;
 }
 
 absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtocol& protocol,

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "worker/measure/protocol.h"
@@ -19,12 +20,6 @@ class RunnerSamples;
 class Verification;
 }  // namespace v1
 
-// What follows completion, as medians: see CallTiming.
-struct AfterCall {
-  double answer_ns = 0;
-  double idle_ns = 0;
-};
-
 struct MeasureResult {
   Step step = Step::kDone;
   bool right = true;
@@ -33,10 +28,17 @@ struct MeasureResult {
   int failed_timed_call = 0;
   // What the wrong output was the right answer to; empty: to nothing asked before.
   std::string stale_source;
-  // The candidate went on after it had reported completion.
-  bool late_work = false;
-  AfterCall after;        // of the candidate's calls
-  AfterCall after_empty;  // of calls that do nothing
+  // The candidate worked outside of the timed calls.
+  bool hidden_work = false;
+  bool early_answer = false;  // it answered inputs that changed before the clock started
+  // Before each of the candidate's calls the reference's guest makes one that does nothing. Medians
+  // of the candidate's CallTiming::outside_ns less that of the empty call, and of the latter.
+  double hidden_ns = 0;
+  double empty_outside_ns = 0;
+  // Set when content derived from an earlier one was answered faster than new content, so that only
+  // the latter counts: medians of both.
+  double new_base_ns = 0;
+  double derived_ns = 0;
 };
 
 // `seed` decides content; it must follow from the nonce. The work holds a base that was verified.
@@ -44,12 +46,16 @@ absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtoco
                                           uint64_t seed, v1::Verification* verification,
                                           v1::RunnerSamples* samples);
 
-// Whether the candidate works on after completion: its answers come later than those of empty calls
-// by more than 1 us, or it falls asleep later by more than 5 us, and by more than 5 % of the call.
-// The first parts are far above what an interrupted or descheduled guest does to a median, the last
-// keeps slow kernels from being accused of the time their stores take to drain. A candidate can
-// forge the answer, but not its sleep.
-bool IsLateWork(const AfterCall& after, const AfterCall& after_empty, double duration_ns);
+// Whether the candidate works outside of the timed calls: more than an empty call does, by more
+// than 3 us and by more than 5 % of the call. The first is above what an interrupted guest does to
+// a median, the second keeps slow kernels from being accused of the time their stores take to
+// drain.
+bool IsHiddenWork(double hidden_ns, double duration_ns);
+
+// Whether content derived from a base that the candidate has seen is answered faster than new
+// content is: all times of the latter are above the median of the former, by more than 5 % and
+// 150 ns. Never for fewer than 3 and 5 samples.
+bool IsDerivedFaster(const std::vector<double>& new_base_ns, const std::vector<double>& derived_ns);
 
 }  // namespace assay
 

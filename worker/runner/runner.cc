@@ -178,25 +178,27 @@ class Execution {
     ASSAY_ASSIGN_OR_RETURN(const MeasureResult result,
                            MeasureWork(loaded, ProtocolForLevel(request_.level()), seed,
                                        out->mutable_verification(), out->mutable_samples()));
-    out->set_answer_ns(result.after.answer_ns);
-    out->set_empty_answer_ns(result.after_empty.answer_ns);
-    out->set_idle_ns(result.after.idle_ns);
-    out->set_empty_idle_ns(result.after_empty.idle_ns);
+    out->set_hidden_ns(result.hidden_ns);
+    out->set_empty_outside_ns(result.empty_outside_ns);
+    out->set_new_base_ns(result.new_base_ns);
+    out->set_derived_ns(result.derived_ns);
     ASSAY_ASSIGN_OR_RETURN(const bool done, TakeStep(result.step, loaded, "timed calls"));
     if (!done) return false;
     out->set_reason(result.reason);
     out->set_failed_timed_call(result.failed_timed_call);
     out->set_stale_source(result.stale_source);
-    if (result.late_work) {
+    if (result.hidden_work) {
       GuestEnd end;
-      end.kind = GuestFault::LATE_WORK;
-      const double late_ns = std::max(result.after.answer_ns - result.after_empty.answer_ns,
-                                      result.after.idle_ns - result.after_empty.idle_ns);
-      end.message = absl::StrCat("it went on for ", static_cast<int64_t>(late_ns),
-                                 " ns (median) after it had reported completion");
+      end.kind = GuestFault::HIDDEN_WORK;
+      end.message =
+          result.early_answer
+              ? "it answered inputs that changed before the clock started: it had computed before"
+              : absl::StrCat(
+                    "it worked for ", static_cast<int64_t>(result.hidden_ns),
+                    " ns (median) before the clock started or after it had reported completion");
       SetFault(end, loaded->workload().name, "timed calls", report_->mutable_candidate_fault());
     }
-    return result.right && !result.late_work;
+    return result.right && !result.hidden_work;
   }
 
   const RunnerRequest& request_;

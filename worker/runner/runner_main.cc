@@ -23,14 +23,13 @@
 #include "worker/runner/framing.h"
 #include "worker/runner/guest_pool.h"
 #include "worker/runner/runner.h"
+#include "worker/sandbox/slots.h"
 
 namespace {
 
 constexpr int kReportFd = 3;
 constexpr int kGuestsAheadDefault = 2;
 constexpr int kExitUsage = 2;
-// Guests of one runner that may be alive at once, and so slots between two runners.
-constexpr int kGuestSlotsPerRunner = 24;
 
 std::map<std::string, std::string> ParseFlags(int argc, char** argv) {
   std::map<std::string, std::string> flags;
@@ -50,7 +49,7 @@ std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base, int 
   assay::GuestPoolOptions options;
   options.start = [base](int index) {
     assay::GuestOptions guest = base;
-    guest.slot = base.slot + index % kGuestSlotsPerRunner;
+    guest.slot = base.slot + index % assay::kSlotsPerRunner;
     return assay::GuestSession::Start(guest);
   };
   auto pool = std::make_unique<assay::GuestPool>(std::move(options));
@@ -101,7 +100,7 @@ int main(int argc, char** argv) {
   }
   assay::GuestOptions guest;
   guest.guest_binary = flags.at("--guest");
-  guest.slot = IntFlag(flags, "--slot", 0) * kGuestSlotsPerRunner;
+  guest.slot = IntFlag(flags, "--slot", 0) * assay::kSlotsPerRunner;
   guest.core = IntFlag(flags, "--guest-core", -1);
   guest.memory_bytes_max = assay::limits::kGuestMemoryBytes;
   guest.allow_unsandboxed = IntFlag(flags, "--allow-unsandboxed", 0) != 0;
@@ -122,12 +121,9 @@ int main(int argc, char** argv) {
   } else {
     std::thread watch(DieWithWorker);
     watch.detach();
-    const int64_t memory_bytes =
-        request.guest_memory_bytes() > 0 ? request.guest_memory_bytes() : guest.memory_bytes_max;
-    if (request.guest_core() != guest.core || memory_bytes != guest.memory_bytes_max) {
+    if (request.guest_core() != guest.core) {
       pool.reset();  // the old guests give their slots back first
       guest.core = request.guest_core();
-      guest.memory_bytes_max = memory_bytes;
       pool = MakePool(guest, kGuestsAheadDefault);
     }
     Pin(request.runner_core());

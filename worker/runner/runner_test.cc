@@ -1,4 +1,4 @@
-// Verification and measurement through the runner's one entry, with fake guests.
+// Verification through the runner's one entry, with fake guests.
 #include "worker/runner/runner.h"
 
 #include <fcntl.h>
@@ -16,87 +16,16 @@
 #include "base/random.h"
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
-#include "worker/measure/measurer.h"
 #include "worker/runner/framing.h"
 #include "worker/runner/guest_pool.h"
 #include "worker/testing/fake_guest.h"
+#include "worker/testing/runner_fixture.h"
 
 namespace assay {
 namespace {
 
-using internal::v1::GuestFault;
-using internal::v1::RunnerReport;
-using internal::v1::RunnerRequest;
-using internal::v1::RunnerWorkloadReport;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Tensors = std::vector<std::span<std::byte>>;
-
-class RunnerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(TemporaryDirectory folder, TemporaryDirectory::Create("runner-test"));
-    folder_ = std::make_unique<TemporaryDirectory>(std::move(folder));
-    const std::string artifact = folder_->path() + "/artifact";
-    ASSERT_OK(WriteFileAtomically(artifact, "not loaded by fakes"));
-    request_.set_candidate_artifact(artifact);
-    request_.set_reference_artifact(artifact);
-    request_.set_nonce(0x1234567890abcdef);
-    request_.set_call_timeout_ms(1000);
-    request_.set_level(v1::QUICK);
-    MakeTripleProblem(true, request_.mutable_problem());
-  }
-
-  void AddWork(const std::string& name, int64_t n, bool battery, bool measure) {
-    RunnerRequest::Work& work = *request_.add_work();
-    work.mutable_workload()->set_name(name);
-    (*work.mutable_workload()->mutable_axes())["n"] = n;
-    work.set_battery(battery);
-    work.set_measure(measure);
-  }
-
-  RunnerReport Run(FakeGuestPlan candidate, FakeGuestPlan reference = TripleReference()) {
-    FakeGuestSource guests(std::move(reference), std::move(candidate), &clock_);
-    return Run(&guests);
-  }
-
-  RunnerReport Run(FakeGuestSource* guests) {
-    RunnerReport report;
-    progress_.clear();
-    const auto note = [this](const internal::v1::RunnerProgress& progress) {
-      progress_.push_back({progress.phase(), clock_.Monotonic()});
-    };
-    ExecuteRunnerRequest(request_, guests, &clock_, note, &report);
-    return report;
-  }
-
-  struct Progress {
-    int phase;
-    absl::Duration at;
-  };
-
-  FakeClock clock_;
-  std::unique_ptr<TemporaryDirectory> folder_;
-  std::vector<Progress> progress_;
-  RunnerRequest request_;
-};
-
-FakeGuestPlan Computing(std::function<void(int call, const Tensors& tensors)> compute) {
-  FakeGuestPlan plan;
-  plan.compute = [compute](int call, const Tensors& tensors, const std::vector<int64_t>& axes) {
-    compute(call, tensors);
-  };
-  return plan;
-}
-
-GuestEnd End(int kind, const std::string& message) {
-  GuestEnd end;
-  end.kind = kind;
-  end.message = message;
-  return end;
-}
-
-float* Floats(std::span<std::byte> bytes) { return reinterpret_cast<float*>(bytes.data()); }
 
 TEST_F(RunnerTest, ARightCandidatePassesTheBattery) {
   AddWork("main", 64, true, false);
@@ -333,166 +262,6 @@ TEST_F(RunnerTest, ShowsLifeBetweenSlowCalls) {
     last = progress.at;
   }
   EXPECT_LE(clock_.Monotonic() - last, absl::Seconds(2));
-}
-
-TEST_F(RunnerTest, MeasuresAModelledTimer) {
-  AddWork("main", 64, true, true);
-  constexpr uint64_t kSeed = 7;
-  SCOPED_TRACE(kSeed);
-  Random random(kSeed);
-  FakeGuestPlan candidate = TripleCandidate();
-  candidate.timing = [&random](int) {
-    CallTiming timing;
-    timing.duration_ns = 20'000 * (1 + 0.02 * (random.Uniform() - 0.5));
-    timing.answer_ns = 150;
-    return timing;
-  };
-  const RunnerReport report = Run(candidate);
-  ASSERT_TRUE(report.workloads(0).has_samples()) << report.DebugString();
-  const v1::RunnerSamples& samples = report.workloads(0).samples();
-  EXPECT_EQ(samples.stop_reason(), v1::CONVERGED);
-  EXPECT_EQ(samples.warm_ns_size(), 30);
-  EXPECT_EQ(samples.cold_ns_size(), 10);
-  EXPECT_EQ(samples.discarded_count(), 0);
-  EXPECT_DOUBLE_EQ(samples.handshake_ns(), 160);
-  EXPECT_GE(samples.warmup_calls(), 15);
-  for (const double ns : samples.warm_ns()) EXPECT_NEAR(ns, 20'000, 201);
-  // Every timed call was compared as well.
-  EXPECT_EQ(report.workloads(0).verification().checked_call_count(),
-            5 + 1 + 40);  // verification, the warm-up, samples
-  EXPECT_GT(report.measure_ns(), 0);
-}
-
-TEST_F(RunnerTest, RankedWarmsUpLonger) {
-  request_.set_level(v1::RANKED);
-  AddWork("main", 64, false, true);
-  const RunnerReport report = Run(TripleCandidate());
-  const v1::RunnerSamples& samples = report.workloads(0).samples();
-  EXPECT_GE(samples.warmup_calls(), 50'000);  // half a second of 10 us calls
-  EXPECT_EQ(samples.warm_ns_size(), 90);
-}
-
-TEST_F(RunnerTest, ADriftingStartIsWarmedAway) {
-  AddWork("main", 64, false, true);
-  FakeGuestPlan candidate = TripleCandidate();
-  candidate.timing = [](int call) {
-    CallTiming timing;
-    timing.duration_ns = 10'000 * (1 + 5 * std::exp(-call / 30.0));
-    timing.answer_ns = 150;
-    return timing;
-  };
-  const RunnerReport report = Run(candidate);
-  EXPECT_GT(report.workloads(0).samples().warmup_calls(), 60);
-  EXPECT_LT(report.workloads(0).samples().warm_ns(0), 11'500);
-}
-
-TEST_F(RunnerTest, DisturbedSamplesAreDroppedButNotTooMany) {
-  AddWork("main", 64, false, true);
-  FakeGuestPlan candidate = TripleCandidate();
-  const auto disturbed_every = [](int period) {
-    return [period](int call) {
-      CallTiming timing;
-      timing.duration_ns = 10'000;
-      timing.answer_ns = 150;
-      if (call % period == 0) {
-        timing.context_switches = 1;
-        timing.duration_ns = 90'000;
-      }
-      return timing;
-    };
-  };
-  candidate.timing = disturbed_every(10);
-  const RunnerReport rare = Run(candidate);
-  EXPECT_GE(rare.workloads(0).samples().discarded_count(), 2);
-  EXPECT_EQ(rare.workloads(0).samples().context_switches(), 0);
-
-  candidate.timing = disturbed_every(2);
-  const RunnerReport often = Run(candidate);
-  const v1::RunnerSamples& samples = often.workloads(0).samples();
-  EXPECT_GT(samples.context_switches(), 0);
-  EXPECT_LE(samples.discarded_count(),
-            0.2 * (samples.discarded_count() + samples.warm_ns_size() + samples.cold_ns_size()));
-}
-
-// Right in verification, then the same answer for every timed call.
-TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
-  AddWork("main", 64, true, true);
-  for (const bool transforms : {true, false}) {
-    SCOPED_TRACE(transforms);
-    request_.mutable_problem()->Clear();
-    MakeTripleProblem(transforms, request_.mutable_problem());
-    std::vector<std::byte> kept;
-    const RunnerReport report = Run(Computing([&kept](int call, const Tensors& t) {
-      if (call <= 6) {
-        Multiply(t, 3.0f);
-        kept.assign(t[1].begin(), t[1].end());
-      }
-      std::memcpy(t[1].data(), kept.data(), kept.size());
-    }));
-    const RunnerWorkloadReport& work = report.workloads(0);
-    EXPECT_FALSE(work.verification().passed());
-    EXPECT_EQ(work.failed_timed_call(), 1);
-    EXPECT_EQ(work.stale_source(), "the warm-up");
-    EXPECT_EQ(work.verification().failed_case(), "timed call 1");
-  }
-}
-
-// One call behind: the output of a call is the answer to the call before it.
-TEST_F(RunnerTest, AnAnswerOneCallLateIsRecognised) {
-  AddWork("main", 64, true, true);
-  std::vector<std::byte> last;
-  int honest = 40;  // warm-up and some timed calls are answered honestly
-  const RunnerReport report = Run(Computing([&](int call, const Tensors& t) {
-    if (call > honest) std::memcpy(t[1].data(), last.data(), last.size());
-    std::vector<std::byte> shown(t[1].begin(), t[1].end());
-    Multiply(t, 3.0f);
-    last.assign(t[1].begin(), t[1].end());
-    if (call > honest) std::memcpy(t[1].data(), shown.data(), shown.size());
-  }));
-  const RunnerWorkloadReport& work = report.workloads(0);
-  EXPECT_FALSE(work.verification().passed());
-  EXPECT_GT(work.failed_timed_call(), 1);
-  EXPECT_EQ(work.stale_source(), "timed call " + std::to_string(work.failed_timed_call() - 1));
-}
-
-// The honest neighbour: wrong in a timed call, but not with an earlier answer.
-TEST_F(RunnerTest, AMerelyWrongTimedCallIsNotStale) {
-  AddWork("main", 64, true, true);
-  const RunnerReport report =
-      Run(Computing([](int call, const Tensors& t) { Multiply(t, call <= 30 ? 3.0f : 2.5f); }));
-  const RunnerWorkloadReport& work = report.workloads(0);
-  EXPECT_FALSE(work.verification().passed());
-  EXPECT_GT(work.failed_timed_call(), 0);
-  EXPECT_EQ(work.reason(), "MISMATCH");
-  EXPECT_EQ(work.stale_source(), "");
-}
-
-TEST_F(RunnerTest, LateWorkIsAFaultOfTheCandidate) {
-  AddWork("main", 64, true, true);
-  FakeGuestPlan candidate = TripleCandidate();
-  candidate.timing = [](int) {
-    CallTiming timing;
-    timing.duration_ns = 200;
-    timing.answer_ns = 9'950;
-    return timing;
-  };
-  const RunnerReport report = Run(candidate);
-  EXPECT_EQ(report.candidate_fault().kind(), GuestFault::LATE_WORK);
-  EXPECT_DOUBLE_EQ(report.workloads(0).answer_ns(), 9'950);
-  EXPECT_DOUBLE_EQ(report.workloads(0).empty_answer_ns(), 150);
-}
-
-TEST(LateWorkTest, Table) {
-  constexpr AfterCall kEmpty{150, 20'000};
-  EXPECT_FALSE(IsLateWork({150, 20'000}, kEmpty, 10'000));
-  EXPECT_FALSE(IsLateWork({900, 20'000}, kEmpty, 200));             // below a microsecond
-  EXPECT_TRUE(IsLateWork({1'300, 20'000}, kEmpty, 200));            // most of the time is hidden
-  EXPECT_FALSE(IsLateWork({3'000, 20'000}, kEmpty, 10'000'000));    // stores draining after 10 ms
-  EXPECT_TRUE(IsLateWork({1'000'000, 20'000}, kEmpty, 9'000'000));  // a tenth is hidden
-  // The answer is forged, the sleep is not.
-  EXPECT_TRUE(IsLateWork({150, 1'020'000}, kEmpty, 9'000'000));
-  EXPECT_TRUE(IsLateWork({150, 26'000}, kEmpty, 200));
-  EXPECT_FALSE(IsLateWork({150, 24'000}, kEmpty, 200));  // within what the looks give
 }
 
 TEST(FramingTest, RoundTripAndLimits) {

@@ -9,13 +9,13 @@ namespace assay {
 namespace {
 
 constexpr double kDurationNs = 10'000;
-constexpr double kAnswerNs = 150;
+constexpr double kOutsideNs = 2'000;
 constexpr double kEmptyNs = 160;
 
 CallTiming DefaultTiming() {
   CallTiming timing;
   timing.duration_ns = kDurationNs;
-  timing.answer_ns = kAnswerNs;
+  timing.outside_ns = kOutsideNs;
   return timing;
 }
 
@@ -39,7 +39,8 @@ absl::Status FakeGuest::Load(int artifact_fd, const std::vector<GuestBuffer>& bu
   return absl::OkStatus();
 }
 
-std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeout) {
+std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeout,
+                                          const std::function<void()>& once_armed) {
   if (ended_.has_value()) return std::nullopt;
   ++calls_;
   if (calls_ == plan_.end_at_call) {
@@ -47,7 +48,9 @@ std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeo
     return std::nullopt;
   }
   std::vector<std::span<std::byte>> tensors(buffers_.begin(), buffers_.end());
+  if (once_armed && !plan_.computes_early) once_armed();
   plan_.compute(calls_, tensors, axes_);
+  if (once_armed && plan_.computes_early) once_armed();
   const CallTiming timing = plan_.timing ? plan_.timing(calls_) : DefaultTiming();
   clock_->Advance(absl::Nanoseconds(timing.duration_ns));
   return timing;
@@ -57,7 +60,7 @@ std::optional<CallTiming> FakeGuest::CallEmpty() {
   if (ended_.has_value()) return std::nullopt;
   CallTiming timing;
   timing.duration_ns = kEmptyNs;
-  timing.answer_ns = kAnswerNs;
+  timing.outside_ns = kOutsideNs;
   return timing;
 }
 

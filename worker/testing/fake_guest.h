@@ -27,7 +27,8 @@ struct FakeGuestPlan {
   std::function<void(int call, const std::vector<std::span<std::byte>>& tensors,
                      const std::vector<int64_t>& axes)>
       compute;
-  std::function<CallTiming(int call)> timing;  // by default 10 us, 150 ns to the answer
+  std::function<CallTiming(int call)> timing;  // by default 10 us, 2 us outside of it
+  bool computes_early = false;                 // as soon as it is told to get ready
   std::optional<GuestEnd> load_end;            // the load ends so
   int end_at_call = 0;                         // this call ends as `end`; 0: none
   GuestEnd end;
@@ -40,7 +41,9 @@ class FakeGuest : public GuestSession {
   absl::Status Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
                     const std::vector<int64_t>& axes) override;
   std::span<std::byte> Buffer(size_t index) override { return buffers_[index]; }
-  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout) override;
+  using GuestSession::Call;
+  std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout,
+                                 const std::function<void()>& once_armed) override;
   std::optional<CallTiming> CallEmpty() override;
   const std::optional<GuestEnd>& ended() const override { return ended_; }
   std::string output() override { return "fake output\n"; }

@@ -17,6 +17,7 @@ namespace assay {
 namespace {
 
 constexpr int kReferenceTimeoutFactor = 3;           // references are plain and slow by design
+constexpr int kAlteredElements = 4;                  // of each input, at most
 constexpr size_t kRememberedMax = 4096;              // outputs remembered by hash
 constexpr size_t kHashedWordsMax = size_t{1} << 16;  // 8-byte words of one output in its hash
 
@@ -156,16 +157,64 @@ Step LoadedWork::RunReference(const std::string& input_case) {
   return step;
 }
 
-Step LoadedWork::CheckTransform() {
+Step LoadedWork::TakeInputsForBase(const std::string& input_case) {
   for (size_t i = 0; i < input_count_; ++i) {
     const std::span<const std::byte> from = options_.candidate->Buffer(i);
     std::memcpy(options_.reference->Buffer(i).data(), from.data(), from.size());
   }
-  const Step step = RunReference(absl::StrCat(base_case_, " transformed"));
+  const Step step = RunReference(input_case);
+  for (size_t output = 0; output < want_.size(); ++output) {
+    want_[output] = options_.reference->Buffer(input_count_ + output);
+  }
+  return step;
+}
+
+Step LoadedWork::CheckTransform() {
+  const Step step = TakeInputsForBase(absl::StrCat(base_case_, " transformed"));
   if (step != Step::kDone || !OutputsMatch(nullptr)) return step;
   return FailReference(
       "a declared transform is not exact: the reference on the transformed inputs agrees with the "
       "candidate, and not with the transformed outputs; mend or remove it");
+}
+
+absl::Status LoadedWork::AlterInputs(uint64_t seed) {
+  InputCaseSpec input_case;
+  input_case.name = base_case_;
+  Random random(seed);
+  for (size_t i = 0; i < input_count_; ++i) {
+    const TensorShape& tensor = workload().tensors[i];
+    const std::span<std::byte> bytes = options_.candidate->Buffer(i);
+    const size_t element_bytes = bytes.size() / static_cast<size_t>(tensor.elements);
+    for (int change = 0; change < kAlteredElements; ++change) {
+      const uint64_t element = random.Below(static_cast<uint64_t>(tensor.elements));
+      ASSAY_RETURN_IF_ERROR(GenerateInputPart(
+          problem(), workload(), i, input_case, seed, static_cast<int64_t>(element),
+          bytes.subspan(element * element_bytes, element_bytes)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Step> LoadedWork::CallAltered(uint64_t seed, v1::Verification* record,
+                                             OutputVerdict* verdict, bool* early) {
+  PoisonOutputs();
+  ShowLife();
+  absl::Status altered;
+  const std::optional<CallTiming> called = options_.candidate->Call(
+      GuestCache::kWarm, options_.call_timeout, [&] { altered = AlterInputs(seed); });
+  if (!called.has_value()) return Step::kCandidateEnded;
+  if (!altered.ok()) return altered;
+  v1::Verification unused;
+  const bool was_right = Compare(&unused).right;
+  Step step = TakeInputsForBase(absl::StrCat(base_case_, " altered"));
+  if (step != Step::kDone) return step;
+  *verdict = Compare(record);
+  *early = false;
+  if (verdict->right || !was_right) return step;
+  // One that is merely inexact is so again.
+  step = Call(GuestCache::kLeave, nullptr);
+  *early = step == Step::kDone && Compare(&unused).right;
+  return step;
 }
 
 bool LoadedWork::InputsFinite() {
@@ -238,10 +287,21 @@ Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
 }
 
 Step LoadedWork::Call(GuestCache cache, CallTiming* timing) {
+  PoisonOutputs();
+  return CallUnchecked(cache, timing);
+}
+
+void LoadedWork::PoisonOutputs() {
   for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
     PoisonOutput(workload().tensors[i], options_.candidate->Buffer(i));
   }
-  return CallUnchecked(cache, timing);
+}
+
+Step LoadedWork::CallReferenceEmpty(CallTiming* timing) {
+  const std::optional<CallTiming> got = options_.reference->CallEmpty();
+  if (!got.has_value()) return FailReference("the reference ended between calls");
+  *timing = *got;
+  return Step::kDone;
 }
 
 void LoadedWork::RecordMismatch(size_t tensor_index, const OutputComparison& comparison,

@@ -79,6 +79,16 @@ class LoadedWork {
   // A call whose outputs nobody looks at.
   Step CallUnchecked(GuestCache cache, CallTiming* timing);
 
+  // A call before which a few elements of the inputs presented last change, once the candidate is
+  // ready for it and before the clock starts: an answer that it has by then is wrong. `verdict` is
+  // by the reference's outputs for the changed inputs. `early`: wrong, right for the inputs before
+  // the change, and right when asked again. The base is lost.
+  absl::StatusOr<Step> CallAltered(uint64_t seed, v1::Verification* record, OutputVerdict* verdict,
+                                   bool* early);
+
+  // A call of the reference's guest that does nothing.
+  Step CallReferenceEmpty(CallTiming* timing);
+
   // Compares the outputs with what is expected for the content presented last. Adds the worst
   // errors to `record`, and the first mismatch when it has none yet.
   OutputVerdict Compare(v1::Verification* record);
@@ -108,8 +118,8 @@ class LoadedWork {
   }
 
   GuestSession& candidate() { return *options_.candidate; }
-  Clock& clock() { return *options_.clock; }
   const std::optional<GuestEnd>& reference_ended() const { return options_.reference->ended(); }
+  Clock& clock() { return *options_.clock; }
   // Set with Step::kReferenceFault.
   const GuestEnd& reference_fault() const { return reference_fault_; }
   // Name of the case that was drawn last; empty: none.
@@ -120,6 +130,10 @@ class LoadedWork {
  private:
   std::vector<GuestBuffer> Buffers(bool reference) const;
   Step FailReference(std::string message);
+  void PoisonOutputs();
+  absl::Status AlterInputs(uint64_t seed);
+  // Takes the candidate's inputs for the base, and runs the reference on them.
+  Step TakeInputsForBase(const std::string& input_case);
   Step CheckReferenceOutputs();
   bool InputsFinite();
   void ShowLife() {

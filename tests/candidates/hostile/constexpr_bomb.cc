@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "constexpr_bomb"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). A constant that takes for ever to evaluate.
+# Expected: COMPILE_ERROR (COMPILER_LIMIT). A constant that takes for ever to evaluate.
 */
 constexpr long Forever() {
   long sum = 0;

@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "constructor_forks"
-# Expected: RUNTIME_ERROR (FORBIDDEN_SYSCALL). Forks before the first call.
+# Expected: RUNTIME_ERROR (PROCESS_CREATION). Forks before the first call.
 */
 #include <unistd.h>
 

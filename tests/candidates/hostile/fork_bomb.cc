@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "fork_bomb"
-# Expected: RUNTIME_ERROR (FORBIDDEN_SYSCALL). Forks over and over. Bounded at 1024 processes of
+# Expected: RUNTIME_ERROR (PROCESS_CREATION). Forks over and over. Bounded at 1024 processes of
 # 30 seconds, should the walls be missing.
 */
 #include <unistd.h>

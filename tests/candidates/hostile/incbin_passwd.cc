@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "incbin_passwd"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Has the assembler embed a file of the machine.
+# Expected: COMPILE_ERROR (INCLUDE_FORBIDDEN). Has the assembler embed a file of the machine.
 */
 __asm__(".section .rodata\n.incbin \"/etc/passwd\"\n.text\n");
 extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {

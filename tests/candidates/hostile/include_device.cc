@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "include_device"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Includes an endless device.
+# Expected: COMPILE_ERROR (INCLUDE_FORBIDDEN). Includes an endless device.
 */
 #include "/dev/zero"
 extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {

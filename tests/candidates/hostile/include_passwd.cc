@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "include_passwd"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Includes a file of the machine.
+# Expected: COMPILE_ERROR (INCLUDE_FORBIDDEN). Includes a file of the machine.
 */
 #include "/etc/passwd"
 extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {

@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "include_self"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Includes itself.
+# Expected: COMPILE_ERROR (COMPILER_LIMIT). Includes itself.
 */
 #include __FILE__
 extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {

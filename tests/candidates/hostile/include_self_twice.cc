@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "include_self_twice"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Includes itself twice, and so on.
+# Expected: COMPILE_ERROR (COMPILER_LIMIT). Includes itself twice, and so on.
 */
 #include __FILE__
 #include __FILE__

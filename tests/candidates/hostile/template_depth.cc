@@ -2,7 +2,7 @@
 problem: "vector_add"
 language: CPP
 label: "template_depth"
-# Expected: COMPILE_ERROR (COMPILE_FAILED). Recurses in templates without end.
+# Expected: COMPILE_ERROR (COMPILER_LIMIT). Recurses in templates without end.
 */
 template <int kDepth>
 struct Deep {

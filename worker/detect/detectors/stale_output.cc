@@ -2,6 +2,7 @@
 // computing.
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
+#include "assay/v1/evaluation.pb.h"
 #include "worker/detect/detector.h"
 
 namespace assay {
@@ -20,7 +21,7 @@ class StaleOutputDetector : public Detector {
         finding.severity = v1::Finding::PROOF;
         finding.workload = work.workload();
         finding.evidence =
-            absl::StrCat("timed call ", work.failed_timed_call(),
+            absl::StrCat(work.verification().failed_case(),
                          " had fresh inputs; its output was the answer to ", work.stale_source());
         finding.verdict = v1::GAMED;
         finding.reason = "STALE_OUTPUT";

@@ -1,0 +1,10 @@
+/* assay-candidate
+problem: "vector_add"
+language: CPP
+label: "include_upwards"
+# Expected: COMPILE_ERROR (INCLUDE_FORBIDDEN). Includes a file of the machine by a relative path.
+*/
+#include "../../../etc/hostname"
+extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+}

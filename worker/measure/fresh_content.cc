@@ -1,0 +1,85 @@
+#include "worker/measure/fresh_content.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "assay/v1/problem.pb.h"
+#include "base/random.h"
+#include "base/status.h"
+
+namespace assay {
+namespace {
+
+constexpr int kRewarmCalls = 2;
+// Contents derived from one base: at least so many, and below so many more.
+constexpr int kDerivedCallsMin = 4;
+constexpr int kDerivedCallsSpread = 8;
+// Where the reference takes longer than this, no more bases than these are drawn unasked.
+constexpr absl::Duration kQuickReference = absl::Milliseconds(5);
+constexpr uint64_t kSlowBases = 3;
+
+}  // namespace
+
+absl::StatusOr<Step> FreshContent::PresentNext() {
+  const uint64_t seed = DeriveSeed(seed_, "transform", drawn_++);
+  ASSAY_ASSIGN_OR_RETURN(DrawnTransform transform,
+                         DrawnTransform::Draw(work_->problem(), work_->workload(), seed));
+  if (transform.is_identity() || is_new_base_due()) {
+    ASSAY_ASSIGN_OR_RETURN(const Step step, DrawBase());
+    if (step != Step::kDone) return step;
+  } else {
+    --calls_left_;
+  }
+  work_->Present(&transform);
+  transforms_.push_back(std::move(transform));
+  return Step::kDone;
+}
+
+absl::StatusOr<Step> FreshContent::PresentForProbe() {
+  const uint64_t seed = DeriveSeed(seed_, "probe", bases_);
+  ASSAY_ASSIGN_OR_RETURN(const DrawnTransform transform,
+                         DrawnTransform::Draw(work_->problem(), work_->workload(), seed));
+  if (transform.is_identity()) {
+    InputCaseSpec input_case;
+    input_case.name = std::string(kMeasuredCase);
+    ASSAY_ASSIGN_OR_RETURN(const Step step, work_->DrawBase(input_case, seed));
+    if (step != Step::kDone) return step;
+  }
+  work_->Present(&transform);
+  return Step::kDone;
+}
+
+absl::StatusOr<Step> FreshContent::DrawBase() {
+  InputCaseSpec input_case;
+  input_case.name = std::string(kMeasuredCase);
+  ASSAY_ASSIGN_OR_RETURN(Step step,
+                         work_->DrawBase(input_case, DeriveSeed(seed_, "base", ++bases_)));
+  for (int call = 0; call < kRewarmCalls && step == Step::kDone; ++call) {
+    step = work_->CallUnchecked(GuestCache::kWarm, nullptr);
+  }
+  transforms_.clear();
+  calls_left_ = DrawDerivedCalls();
+  return step;
+}
+
+int FreshContent::DrawDerivedCalls() const {
+  if (bases_ >= kSlowBases && work_->reference_time() > kQuickReference) {
+    return std::numeric_limits<int>::max();
+  }
+  Random random(DeriveSeed(seed_, "derived calls", bases_));
+  return kDerivedCallsMin + static_cast<int>(random.Below(kDerivedCallsSpread));
+}
+
+std::string FreshContent::StaleSource(int call) {
+  const std::string label = work_->RememberedLabel();
+  if (!label.empty()) return label;
+  for (size_t i = 0; i + 1 < transforms_.size(); ++i) {
+    if (work_->OutputsMatch(&transforms_[i])) {
+      return absl::StrCat("timed call ", call - static_cast<int>(transforms_.size() - 1 - i));
+    }
+  }
+  return "";
+}
+
+}  // namespace assay
