@@ -533,6 +533,22 @@ TEST_F(DispatcherTest, StopAnswersOpenPolls) {
   EXPECT_THAT(*late, HasReason("SHUTTING_DOWN"));
 }
 
+TEST_F(DispatcherTest, AForgottenPollIsAnsweredAndTakesNoWork) {
+  const std::string session = Register("w");
+  Answer<iv1::AcquireLeaseResponse> gone;
+  core_->Acquire(PollRequest(session, "p"), gone.Done());
+  Settle();
+  EXPECT_TRUE(gone.open());
+  core_->ForgetPoll(session, "p");
+  ASSERT_FALSE(gone.open());
+  EXPECT_EQ(gone->status().code(), absl::StatusCode::kCancelled);
+  EXPECT_THAT(*gone, HasReason("POLL_FORGOTTEN"));
+  const v1::Evaluation created = Create("e1");
+  Settle();
+  EXPECT_EQ(Stored(created.name()).state(), v1::QUEUED);
+  EXPECT_EQ(Lease(session).ref().evaluation(), created.name());
+}
+
 TEST_F(DispatcherTest, ManyCallersOfOnePollAreBoundedAndAllAnswered) {
   const std::string session = Register("w");
   std::deque<Answer<iv1::AcquireLeaseResponse>> answers(40);

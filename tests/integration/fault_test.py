@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import sqlite3
+import struct
 import subprocess
 import tempfile
 import threading
@@ -182,6 +183,31 @@ class Machine(unittest.TestCase):
         names = [json.loads(line)["name"] for line in listed.stdout.splitlines()]
         self.assertEqual(sorted(names), sorted(stored + [after["name"]]))
         self.assertEqual(server.stop(), 0)
+
+
+class Runner(unittest.TestCase):
+    """A runner that cannot do its part says so in its report, with a reason."""
+
+    def report(self, request):
+        """What the runner writes to descriptor 3. Its standard input stays open: it ends itself when that closes."""
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", 'exec "$0" --guest "$1" --guests-ahead 0 3>&1 >/dev/null',
+             os.path.join(harness.BIN, "assay-runner"), os.path.join(harness.BIN, "assay-guest")],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.stdin.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        process.stdin.write(request)
+        process.stdin.flush()
+        with process.stdout:
+            return process.stdout.read()
+
+    def test_a_request_that_does_not_parse(self):
+        self.assertIn(b"RUNNER_REQUEST_MALFORMED", self.report(struct.pack("<I", 3) + b"\xff\xff\xff"))
+        self.assertIn(b"RUNNER_REQUEST_MALFORMED", self.report(struct.pack("<I", 0xffffffff)))
+
+    def test_a_request_whose_artifacts_are_not_there(self):
+        self.assertIn(b"RUNNER_FAILED", self.report(struct.pack("<I", 0)))
 
 
 class SickWorker(unittest.TestCase):

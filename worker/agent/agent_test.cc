@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "worker/agent/runner_pool.h"
 #include "worker/options.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
@@ -352,6 +353,17 @@ TEST_F(AgentTest, AfterAFailureOfItsOwnTheWorkerChecksItselfFirst) {
   EXPECT_THAT(transport_.completed, ElementsAre("evaluations/2"));
 }
 
+TEST_F(AgentTest, AFailureWithoutAReasonIsTheWorkers) {
+  transport_.leases = 1;
+  judge_ = [](const PipelineHooks&) {
+    return absl::UnavailableError("the machine ran out of memory while compiling");
+  };
+  ASSERT_OK(agent_->Run());
+  EXPECT_THAT(transport_.abandoned, ElementsAre("evaluations/1 UNAVAILABLE WORKER_FAILED"));
+  EXPECT_THAT(transport_.completed, IsEmpty());
+  EXPECT_EQ(self_checks_, 1);
+}
+
 TEST_F(AgentTest, DrainLetsTheRunningEvaluationFinish) {
   transport_.leases = 2;
   judge_ = [this](const PipelineHooks& hooks) {
@@ -404,14 +416,27 @@ class FakeRunner : public RunnerClient {
 TEST(RunnerPoolTest, EveryRunnerIsFreshAndSlotsGoRound) {
   RunnerPoolOptions options;
   options.start = [](int slot, int guests) { return std::make_unique<FakeRunner>(slot); };
-  options.slot_max = 3;
+  options.slots = {7, 9};
   RunnerPool pool(options);
   std::vector<int> slots;
   for (int i = 0; i < 5; ++i) {
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<RunnerClient> runner, pool.Take());
     slots.push_back(static_cast<FakeRunner*>(runner.get())->slot);
   }
-  EXPECT_THAT(slots, ElementsAre(1, 2, 3, 1, 2));
+  EXPECT_THAT(slots, ElementsAre(7, 8, 9, 7, 8));
+}
+
+TEST(RunnerPoolTest, RunnersStayInTheSlotsOfThisProcess) {
+  const absl::StatusOr<SlotShare>& share = ProcessSlots();
+  ASSERT_OK(share);
+  RunnerPoolOptions options;
+  options.start = [](int slot, int guests) { return std::make_unique<FakeRunner>(slot); };
+  RunnerPool pool(options);
+  for (int i = 0; i < 2 * kRunnersPerShare; ++i) {
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<RunnerClient> runner, pool.Take());
+    EXPECT_EQ(static_cast<FakeRunner*>(runner.get())->slot,
+              share->runner_first + i % kRunnersPerShare);
+  }
 }
 
 TEST(RunnerPoolTest, AFailureToStartReachesTheCaller) {

@@ -94,6 +94,7 @@ class Judgement {
   BuildResult reference_;
   BuildResult paired_baseline_;
   std::vector<std::unique_ptr<Report>> reports_;
+  std::vector<std::string> missing_baselines_;  // that need a library which this worker lacks
 
   bool out_of_time_ = false;
   absl::Duration build_time_;

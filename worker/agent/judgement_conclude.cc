@@ -19,6 +19,7 @@ namespace {
 
 // A machine that changed since is noticed by its next use.
 constexpr absl::Duration kBaselineAge = absl::Minutes(10);
+constexpr char kBaselineUnavailable[] = "BASELINE_UNAVAILABLE";  // a caveat
 constexpr int kThreadBudget = 1;  // of a candidate, and so the cores of its ceiling
 
 }  // namespace
@@ -38,16 +39,22 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
     missing.push_back({&item, false, true});
   }
   if (missing.empty()) return true;
-  ASSAY_ASSIGN_OR_RETURN(const BuildResult built, Build(BaselineBuild(work_.problem(), baseline)));
-  if (!built.ok) {
-    SetInvalidProblem("BASELINE_FAILED",
-                      absl::StrCat("baseline ", baseline.name(), " does not build: ", built.reason),
-                      &outcome_);
+  const absl::StatusOr<BuildResult> built = Build(BaselineBuild(work_.problem(), baseline));
+  if (GetReason(built.status()) == kLibraryNotInstalled) {
+    missing_baselines_.push_back(baseline.name());
+    return true;
+  }
+  if (!built.ok()) return built.status();
+  if (!built->ok) {
+    SetInvalidProblem(
+        "BASELINE_FAILED",
+        absl::StrCat("baseline ", baseline.name(), " does not build: ", built->reason), &outcome_);
     return false;
   }
   std::map<std::string, std::vector<double>> medians;
   for (int runner = 0; runner < protocol_.runner_count; ++runner) {
-    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, RunRunner(built.artifact_path, missing));
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
+                           RunRunner(built->artifact_path, missing));
     if (!TakeBaselineReport(*report, baseline.name())) return false;
     for (const internal::v1::RunnerWorkloadReport& work : report->workloads()) {
       medians[work.workload()].push_back(
@@ -97,8 +104,9 @@ void Judgement::FillResult(const Item& item) {
       std::all_of(item.samples.begin(), item.samples.end(),
                   [](const v1::RunnerSamples& samples) { return !samples.warm_ns().empty(); });
   if (item.samples.empty() || !complete || !item.verification.passed()) return;
-  AggregateRunners(item.samples, protocol_.name, options_.machine.caveats,
-                   result.mutable_measurement());
+  std::vector<std::string> caveats = options_.machine.caveats;
+  if (!missing_baselines_.empty()) caveats.push_back(kBaselineUnavailable);
+  AggregateRunners(item.samples, protocol_.name, caveats, result.mutable_measurement());
   FillCeiling(item, &result);
   for (const v1::Baseline& baseline : work_.problem().baselines()) {
     const auto cached = pipeline_.baselines_.find(BaselineKey(baseline, item));
@@ -173,7 +181,7 @@ absl::Status Judgement::Conclude() {
   ASSAY_RETURN_IF_ERROR(ConfirmImplausible());
   // A problem that is at fault says nothing about the candidate, for good or bad.
   if (outcome_.verdict() != v1::INVALID_PROBLEM) Inspect();
-  if (outcome_.verdict() == v1::VERDICT_UNSPECIFIED) SetPassed(&outcome_);
+  if (outcome_.verdict() == v1::VERDICT_UNSPECIFIED) SetPassed(missing_baselines_, &outcome_);
   v1::Environment& environment = *outcome_.mutable_environment();
   for (const std::unique_ptr<Report>& report : reports_) {
     if (report->walls_size() + report->missing_walls_size() == 0) continue;

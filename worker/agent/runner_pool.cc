@@ -4,10 +4,22 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/status.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
+namespace {
 
-RunnerPool::RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {
+absl::StatusOr<std::pair<int, int>> ChooseSlots(const RunnerPoolOptions& options) {
+  if (options.slots.has_value()) return *options.slots;
+  ASSAY_ASSIGN_OR_RETURN(const SlotShare slots, ProcessSlots());
+  return std::pair(slots.runner_first, slots.runner_last);
+}
+
+}  // namespace
+
+RunnerPool::RunnerPool(RunnerPoolOptions options)
+    : options_(std::move(options)), slots_(ChooseSlots(options_)) {
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -20,8 +32,15 @@ RunnerPool::~RunnerPool() {
 }
 
 int RunnerPool::NextSlot() {
-  next_slot_ = next_slot_ % options_.slot_max + 1;
+  if (!slots_.ok()) return 0;
+  const auto [first, last] = *slots_;
+  next_slot_ = next_slot_ < first || next_slot_ >= last ? first : next_slot_ + 1;
   return next_slot_;
+}
+
+absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Start(int slot, int guests) {
+  if (!slots_.ok()) return slots_.status();
+  return options_.start(slot, guests);
 }
 
 void RunnerPool::Loop() {
@@ -37,7 +56,7 @@ void RunnerPool::Loop() {
       slot = NextSlot();
       guests = guests_;
     }
-    absl::StatusOr<std::unique_ptr<RunnerClient>> runner = options_.start(slot, guests);
+    absl::StatusOr<std::unique_ptr<RunnerClient>> runner = Start(slot, guests);
     absl::MutexLock lock(&mutex_);
     starting_ = false;
     if (runner.ok()) {
@@ -66,7 +85,7 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerPool::Take() {
     slot = NextSlot();
     guests = guests_;
   }
-  return options_.start(slot, guests);
+  return Start(slot, guests);
 }
 
 void RunnerPool::Refill(int guests) {

@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -17,8 +19,8 @@ struct RunnerPoolOptions {
   // Starts one runner in the given slot, which starts `guests` guests. Called on any thread.
   std::function<absl::StatusOr<std::unique_ptr<RunnerClient>>(int slot, int guests)> start;
   int ready_max = 2;
-  // Slots go round from 1 to this.
-  int slot_max = 40;
+  // Slots go round from the first to the second; without them through those of this process.
+  std::optional<std::pair<int, int>> slots;
 };
 
 class RunnerPool : public RunnerSource {
@@ -30,6 +32,7 @@ class RunnerPool : public RunnerSource {
   void Refill(int guests) override;
 
  private:
+  absl::StatusOr<std::unique_ptr<RunnerClient>> Start(int slot, int guests);
   void Loop();
   int NextSlot() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || wanted_ > 0; }
@@ -38,6 +41,7 @@ class RunnerPool : public RunnerSource {
   }
 
   const RunnerPoolOptions options_;
+  const absl::StatusOr<std::pair<int, int>> slots_;  // first and last
   absl::Mutex mutex_;
   std::deque<std::unique_ptr<RunnerClient>> ready_ ABSL_GUARDED_BY(mutex_);
   int wanted_ ABSL_GUARDED_BY(mutex_) = 0;

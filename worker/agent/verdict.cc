@@ -1,5 +1,6 @@
 #include "worker/agent/verdict.h"
 
+#include <algorithm>
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -27,6 +28,8 @@ constexpr FaultRow kFaults[] = {
     {GuestFault::EXITED, v1::RUNTIME_ERROR, "EXITED", "the candidate ended its process"},
     {GuestFault::FORBIDDEN_SYSCALL, v1::RUNTIME_ERROR, "FORBIDDEN_SYSCALL",
      "the candidate made a forbidden system call"},
+    {GuestFault::PROCESS_CREATION, v1::RUNTIME_ERROR, "PROCESS_CREATION",
+     "the candidate tried to start a process"},
     {GuestFault::TIMED_OUT, v1::TIMED_OUT, "TIMED_OUT", "a call did not end in time"},
     {GuestFault::OUT_OF_BOUNDS, v1::UNDEFINED_BEHAVIOR, "OUT_OF_BOUNDS",
      "the candidate touched memory outside its tensors"},
@@ -38,8 +41,8 @@ constexpr FaultRow kFaults[] = {
      "the candidate used more memory than it may"},
     {GuestFault::OUTPUT_FLOOD, v1::RESOURCE_EXCEEDED, "OUTPUT_FLOOD",
      "the candidate printed more than it may"},
-    {GuestFault::LATE_WORK, v1::GAMED, "LATE_WORK",
-     "the candidate reported completion before it had finished"},
+    {GuestFault::HIDDEN_WORK, v1::GAMED, "HIDDEN_WORK",
+     "the candidate worked outside of the timed call"},
 };
 
 bool IsLimit(const std::string& reason) {
@@ -75,6 +78,10 @@ void FillBuildReport(const BuildResult& result, std::string_view compiler,
 void SetBuildVerdict(const BuildResult& result, v1::Outcome* outcome) {
   outcome->set_verdict(IsLimit(result.reason) ? v1::RESOURCE_EXCEEDED : v1::COMPILE_ERROR);
   outcome->set_reason(result.reason);
+  if (!result.message.empty()) {
+    outcome->set_message(absl::StrCat("the build failed: ", result.message));
+    return;
+  }
   std::vector<std::string> errors;
   for (const BuildDiagnostic& diagnostic : result.diagnostics) {
     if (diagnostic.severity != v1::Diagnostic::ERROR) continue;
@@ -135,10 +142,14 @@ std::string DescribeMismatch(const internal::v1::RunnerWorkloadReport& report) {
 void SetWrongVerdict(const internal::v1::RunnerWorkloadReport& report, v1::Outcome* outcome) {
   outcome->set_verdict(report.nondeterministic() ? v1::NONDETERMINISTIC : v1::INCORRECT);
   outcome->set_reason(report.reason().empty() ? "MISMATCH" : report.reason());
+  const v1::Verification& verification = report.verification();
+  const auto& cases = verification.cases();
+  const bool is_case =
+      std::find(cases.begin(), cases.end(), verification.failed_case()) != cases.end();
   std::string message = absl::StrCat(
       report.nondeterministic() ? "right and wrong output for the same input" : "wrong output",
-      " in workload ", report.workload(), ", ", report.failed_timed_call() > 0 ? "" : "input case ",
-      report.verification().failed_case());
+      " in workload ", report.workload(), ", ", is_case ? "input case " : "",
+      verification.failed_case());
   const std::string mismatch = DescribeMismatch(report);
   if (!mismatch.empty()) absl::StrAppend(&message, ": ", mismatch);
   outcome->set_message(message);
@@ -147,10 +158,11 @@ void SetWrongVerdict(const internal::v1::RunnerWorkloadReport& report, v1::Outco
 void SetInvalidProblem(std::string_view reason, std::string_view message, v1::Outcome* outcome) {
   outcome->set_verdict(v1::INVALID_PROBLEM);
   outcome->set_reason(std::string(reason));
-  outcome->set_message(absl::StrCat("the problem is at fault, not the candidate: ", Av(message)));
+  outcome->set_message(absl::StrCat("the ", reason == "BASELINE_FAILED" ? "baseline" : "problem",
+                                    " is at fault, not the candidate: ", Av(message)));
 }
 
-void SetPassed(v1::Outcome* outcome) {
+void SetPassed(const std::vector<std::string>& missing_baselines, v1::Outcome* outcome) {
   outcome->set_verdict(v1::PASSED);
   outcome->set_reason("PASSED");
   std::vector<std::string> lines;
@@ -168,6 +180,9 @@ void SetPassed(v1::Outcome* outcome) {
       absl::StrAppendFormat(&line, ", %.2fx %s", baseline.speedup_ratio(), baseline.name());
     }
     lines.push_back(std::move(line));
+  }
+  for (const std::string& baseline : missing_baselines) {
+    lines.push_back(absl::StrCat("baseline ", baseline, " is not available on this worker"));
   }
   outcome->set_message(lines.empty() ? "every output was right" : absl::StrJoin(lines, "; "));
 }

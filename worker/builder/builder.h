@@ -14,6 +14,8 @@
 
 namespace assay {
 
+inline constexpr char kLibraryNotInstalled[] = "LIBRARY_NOT_INSTALLED";
+
 // What is built: sources by name and content, in compile order, and what goes before and after
 // them.
 struct BuildRequest {
@@ -36,9 +38,9 @@ struct BuildDiagnostic {
 
 struct BuildResult {
   bool ok = false;
-  std::string
-      reason;  // when not ok: COMPILE_FAILED, WRONG_PROTOTYPE, ENTRY_NOT_FOUND, COMPILE_TIMEOUT,
-               // COMPILE_MEMORY, COMPILE_OUTPUT_FLOOD, ARTIFACT_TOO_LARGE, OPTION_NOT_ALLOWED
+  std::string reason;   // when not ok; README.md lists them
+  std::string message;  // when not ok and the first errors do not say it best: what is wrong, and
+                        // what to do
   std::string artifact_path;  // when ok: a file in the cache, named by key
   std::string artifact_digest;
   bool from_cache = false;
@@ -56,7 +58,8 @@ class Builder {
   virtual const std::string& compiler() const = 0;
   // A bad status is the machine's fault (compiler missing, disk full, out of memory, fork failed):
   // never the candidate's, never cached. After a failure that the sources do not explain, a
-  // known-good source is compiled to tell the two apart.
+  // known-good source is compiled to tell the two apart. The reason is kLibraryNotInstalled when
+  // one of `libraries` is not there.
   virtual absl::StatusOr<BuildResult> Build(const BuildRequest& request) = 0;
 };
 
@@ -65,10 +68,10 @@ struct CppBuilderOptions {
   // Searched in /usr/bin, or an absolute path; with one outside /usr the folder above its own is
   // bound into the sandbox.
   std::string compiler = "g++";
-  int slot = 0;
   absl::Duration timeout = absl::Seconds(limits::kBuildSeconds);
   int64_t memory_bytes_max = limits::kBuildMemoryBytes;
   int64_t cache_bytes_max = limits::kBuildCacheBytesMax;
+  std::string library_root;  // goes before the paths where libraries are looked for; for tests
 };
 // Asks the compiler for its version and for what -march=native is here; UNAVAILABLE when it cannot
 // be run. Flags: -std=c++20 -O3 -march=native -ffp-contract=off -shared -fPIC.

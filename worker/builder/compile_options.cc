@@ -1,16 +1,18 @@
 #include "worker/builder/compile_options.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/strings.h"
+#include "worker/builder/builder.h"
+#include "worker/sandbox/openblas.h"
 
 namespace assay {
 namespace {
@@ -58,12 +60,6 @@ constexpr std::string_view kNumbered[] = {"-falign-functions=",
                                           "--param=prefetch-latency=",
                                           "--param=simultaneous-prefetches="};
 
-constexpr std::string_view kLibraryFolders[] = {"/usr/lib/x86_64-linux-gnu",
-                                                "/usr/lib/aarch64-linux-gnu", "/usr/lib64"};
-// Without threads first: a call has one thread.
-constexpr std::string_view kOpenblasVariants[] = {"openblas-serial", "openblas-pthread",
-                                                  "openblas-openmp"};
-
 bool IsIdentifierCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
 }
@@ -101,22 +97,20 @@ bool IsSourcePathAllowed(std::string_view path) {
   return true;
 }
 
-absl::StatusOr<std::vector<std::string>> LibraryFlags(std::string_view library) {
+absl::StatusOr<std::vector<std::string>> LibraryFlags(std::string_view library,
+                                                      const std::string& root) {
   if (library != "openblas") {
     return absl::InvalidArgumentError(
         absl::StrCat("library '", Av(library), "' is not known; the known one is openblas"));
   }
-  for (const std::string_view variant : kOpenblasVariants) {
-    for (const std::string_view folder : kLibraryFolders) {
-      const std::string path = absl::StrCat(Av(folder), "/", Av(variant));
-      if (access((path + "/libopenblas.so").c_str(), R_OK) != 0) continue;
-      // By the real folder: the usual link goes through /etc, which is not there in a sandbox.
-      std::string include = absl::StrCat("/usr/include/", Av(folder.substr(9)), "/", Av(variant));
-      return std::vector<std::string>{absl::StrCat("-I", include), absl::StrCat("-L", path),
-                                      absl::StrCat("-Wl,-rpath,", path), "-lopenblas"};
-    }
+  const std::optional<OpenblasFolders> folders = FindOpenblas(root);
+  if (!folders.has_value()) {
+    return ErrorWithReason(absl::StatusCode::kUnavailable, kLibraryNotInstalled,
+                           "OpenBLAS is not installed here; install libopenblas-dev");
   }
-  return absl::UnavailableError("OpenBLAS is not installed here; install libopenblas-dev");
+  return std::vector<std::string>{absl::StrCat("-I", folders->headers),
+                                  absl::StrCat("-L", folders->library),
+                                  absl::StrCat("-Wl,-rpath,", folders->library), "-lopenblas"};
 }
 
 }  // namespace assay

@@ -20,9 +20,10 @@ bool IsMacroNameAllowed(std::string_view name);
 // Relative, without "..", of plain characters, and not in the builder's own folder.
 bool IsSourcePathAllowed(std::string_view path);
 
-// Flags that link `library`. INVALID_ARGUMENT when the name is not known; UNAVAILABLE when it is
-// not installed here.
-absl::StatusOr<std::vector<std::string>> LibraryFlags(std::string_view library);
+// Flags that link `library`. INVALID_ARGUMENT when the name is not known; UNAVAILABLE with reason
+// kLibraryNotInstalled when it is not there below `root`, which is "" but in tests.
+absl::StatusOr<std::vector<std::string>> LibraryFlags(std::string_view library,
+                                                      const std::string& root);
 
 }  // namespace assay
 

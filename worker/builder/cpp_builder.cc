@@ -15,9 +15,11 @@
 #include "base/strings.h"
 #include "worker/builder/build_cache.h"
 #include "worker/builder/builder.h"
+#include "worker/builder/compile_failure.h"
 #include "worker/builder/compile_options.h"
 #include "worker/builder/compile_run.h"
 #include "worker/builder/diagnostics.h"
+#include "worker/sandbox/slots.h"
 #include "worker/sandbox/text.h"
 
 namespace assay {
@@ -28,7 +30,6 @@ constexpr char kPreludePath[] = ".assay/prelude.h";
 constexpr char kInvokePath[] = ".assay/invoke.cc";
 constexpr char kToolchainInside[] = "/toolchain";
 constexpr absl::Duration kQuestionMax = absl::Seconds(30);
-constexpr int kExitKilled = 128 + 9;
 
 constexpr const char* kFixedFlags[] = {
     "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
@@ -59,8 +60,8 @@ std::string CompilerName(const std::string& first_line) {
 
 class CppBuilder : public Builder {
  public:
-  CppBuilder(CppBuilderOptions options, BuildCache cache)
-      : options_(std::move(options)), cache_(std::move(cache)) {}
+  CppBuilder(CppBuilderOptions options, BuildCache cache, int slot)
+      : options_(std::move(options)), cache_(std::move(cache)), slot_(slot) {}
 
   absl::Status Prepare();
   const std::string& compiler() const override { return compiler_; }
@@ -73,13 +74,12 @@ class CppBuilder : public Builder {
   absl::StatusOr<CompileRunResult> Compile(const BuildRequest& request,
                                            const std::vector<std::string>& arguments) const;
   absl::Status CheckMachine(std::string_view log) const;
-  absl::Status Judge(const BuildRequest& request, const CompileRunResult& run,
-                     BuildResult* result) const;
   std::vector<std::string> Arguments(const BuildRequest& request,
                                      const std::vector<std::string>& libraries) const;
 
   const CppBuilderOptions options_;
   const BuildCache cache_;
+  const int slot_;
   std::string program_;  // as called inside
   std::vector<std::pair<std::string, std::string>> binds_;
   std::string compiler_;
@@ -141,7 +141,7 @@ CompileRunOptions CppBuilder::RunOptions(std::vector<std::string> arguments) con
   CompileRunOptions run;
   run.arguments = std::move(arguments);
   run.read_only_binds = binds_;
-  run.slot = options_.slot;
+  run.slot = slot_;
   run.memory_bytes_max = options_.memory_bytes_max;
   run.timeout = options_.timeout;
   return run;
@@ -210,56 +210,23 @@ absl::Status CppBuilder::CheckMachine(std::string_view log) const {
                    CleanText(run.log.empty() ? log.substr(0, 500) : run.log.substr(0, 500))));
 }
 
-// Fills reason, log and diagnostics of a failed run; a bad status when the machine is to blame.
-absl::Status CppBuilder::Judge(const BuildRequest& request, const CompileRunResult& run,
-                               BuildResult* result) const {
-  if (run.exit.memory_limit) {
-    result->reason = "COMPILE_MEMORY";
-  } else if (run.exit.machine_oom) {
-    return absl::UnavailableError("the machine ran out of memory while compiling");
-  } else if (run.timed_out) {
-    result->reason = "COMPILE_TIMEOUT";
-  } else if (run.log_flood) {
-    result->reason = "COMPILE_OUTPUT_FLOOD";
-  } else if (run.artifact_too_large || absl::StrContains(run.log, "File size limit exceeded")) {
-    result->reason = "ARTIFACT_TOO_LARGE";
-  }
-  if (!result->reason.empty()) {
-    // A machine that is merely slow or starved must not be taken for a bad source.
-    return result->reason == "COMPILE_TIMEOUT" ? CheckMachine(run.log) : absl::OkStatus();
-  }
-  if (!ExplainedBySources(result->diagnostics) || MentionsMachine(run.log)) {
-    ASSAY_RETURN_IF_ERROR(CheckMachine(run.log));
-    if (!ExplainedBySources(result->diagnostics) &&
-        (run.exit.code == kExitKilled || absl::StrContains(run.log, "Killed signal terminated"))) {
-      return absl::UnavailableError("the compiler was killed by the machine");
-    }
-    if (MentionsMemory(run.log)) {
-      result->reason = "COMPILE_MEMORY";
-      return absl::OkStatus();
-    }
-  }
-  result->reason = ClassifyFailure(result->diagnostics, request.prelude);
-  return absl::OkStatus();
-}
-
 absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
   const absl::Time start = absl::Now();
   BuildResult result;
-  result.log = Refusal(request, &result.reason);
+  result.message = Refusal(request, &result.reason);
   std::vector<std::string> libraries;
   for (const std::string& library : request.libraries) {
-    absl::StatusOr<std::vector<std::string>> flags = LibraryFlags(library);
+    absl::StatusOr<std::vector<std::string>> flags = LibraryFlags(library, options_.library_root);
     if (absl::IsInvalidArgument(flags.status())) {
       result.reason = "OPTION_NOT_ALLOWED";
-      result.log = std::string(flags.status().message());
+      result.message = std::string(flags.status().message());
     } else if (!flags.ok()) {
       return flags.status();
     } else {
       libraries.insert(libraries.end(), flags->begin(), flags->end());
     }
   }
-  if (!result.log.empty()) return result;
+  if (!result.message.empty()) return result;
   result.reason.clear();
   result.arguments = Arguments(request, libraries);
   const std::string key = Key(request, result.arguments);
@@ -272,7 +239,12 @@ absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
     const bool built = !run.timed_out && !run.log_flood && !run.artifact_too_large &&
                        run.exit.code == 0 && absl::StartsWith(run.artifact, "\177ELF");
     if (!built) {
-      ASSAY_RETURN_IF_ERROR(Annotate(Judge(request, run, &result), "building"));
+      absl::StatusOr<CompileFailure> failure =
+          JudgeFailure(run, result.diagnostics, request.prelude, options_,
+                       [&] { return CheckMachine(run.log); });
+      if (!failure.ok()) return Annotate(failure.status(), "building");
+      result.reason = std::move(failure->reason);
+      result.message = std::move(failure->message);
       result.duration = absl::Now() - start;
       return result;
     }
@@ -292,7 +264,8 @@ absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
 absl::StatusOr<std::unique_ptr<Builder>> MakeCppBuilder(const CppBuilderOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(BuildCache cache,
                          BuildCache::Open(options.cache_directory, options.cache_bytes_max));
-  auto builder = std::make_unique<CppBuilder>(options, std::move(cache));
+  ASSAY_ASSIGN_OR_RETURN(const SlotShare slots, ProcessSlots());
+  auto builder = std::make_unique<CppBuilder>(options, std::move(cache), slots.builder);
   ASSAY_RETURN_IF_ERROR(Annotate(builder->Prepare(), "C++ builder"));
   return std::unique_ptr<Builder>(std::move(builder));
 }

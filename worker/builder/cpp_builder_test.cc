@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "worker/builder/build_cache.h"
@@ -55,7 +56,6 @@ class CppBuilderTest : public ::testing::Test {
   CppBuilderOptions Options() {
     CppBuilderOptions options;
     options.cache_directory = directory_.path() + "/cache";
-    options.slot = 10;
     return options;
   }
 
@@ -176,16 +176,34 @@ TEST_F(CppBuilderTest, FailuresAreClassified) {
       {"other undefined", good + "void gone(); void f() { gone(); }\n", "COMPILE_FAILED",
        "undefined reference"},
       {"second entry", good + "extern \"C\" void assay_invoke(void* const*, const int64_t*) {}\n",
-       "COMPILE_FAILED", "multiple definition"},
-      {"host file", "#include \"/etc/passwd\"\n", "COMPILE_FAILED", "No such file"},
-      {"host file by macro", "#define F </etc/shadow>\n#include F\n", "COMPILE_FAILED",
+       "RESERVED_NAME", "multiple definition"},
+      {"second entry in assembler", good + "asm(\".globl assay_invoke\\nassay_invoke: ret\");\n",
+       "RESERVED_NAME", "multiple definition"},
+      {"the builder's own file", good + "#include \".assay/invoke.cc\"\n", "RESERVED_NAME",
+       "multiple definition"},
+      {"host file", "#include \"/etc/passwd\"\n", "INCLUDE_FORBIDDEN", "No such file"},
+      {"host file by macro", "#define F </etc/shadow>\n#include F\n", "INCLUDE_FORBIDDEN",
        "No such file"},
-      {"incbin", good + "asm(\".incbin \\\"/etc/passwd\\\"\");\n", "COMPILE_FAILED", "/etc/passwd"},
-      {"device", "#include \"/dev/random\"\n", "COMPILE_FAILED", "No such file"},
+      {"host file upwards", "#include \"../../../etc/passwd\"\n", "INCLUDE_FORBIDDEN",
+       "No such file"},
+      {"process", "#include \"/proc/self/environ\"\n", "INCLUDE_FORBIDDEN", "No such file"},
+      {"incbin", good + "asm(\".incbin \\\"/etc/passwd\\\"\");\n", "INCLUDE_FORBIDDEN",
+       "/etc/passwd"},
+      {"assembler include", good + "asm(\".include \\\"/etc/passwd\\\"\");\n", "INCLUDE_FORBIDDEN",
+       "/etc/passwd"},
+      {"missing header", "#include \"missing.h\"\n", "COMPILE_FAILED", "No such file"},
+      {"device", "#include \"/dev/random\"\n", "INCLUDE_FORBIDDEN", "No such file"},
       {"dependency", "#pragma GCC dependency \"/etc/shadow\"\n" + good, "COMPILE_FAILED",
        "No such file"},
-      {"own folder", "#include \".assay/../../etc/passwd\"\n", "COMPILE_FAILED", "No such file"},
-      {"include itself", "#include \"kernel.cc\"\n", "COMPILE_FAILED", "nested"},
+      {"own folder", "#include \".assay/../../etc/passwd\"\n", "INCLUDE_FORBIDDEN", "No such file"},
+      {"include itself", "#include \"kernel.cc\"\n", "COMPILER_LIMIT", "nested"},
+      {"endless template",
+       "template <int k> struct D { static constexpr int v = D<k + 1>::v; };\nint x = D<0>::v;\n",
+       "COMPILER_LIMIT", "template instantiation depth"},
+      {"endless constant",
+       "constexpr long f() { long s = 0; for (long i = 0; i >= 0; ++i) s ^= i; return s; }\n"
+       "constexpr long k = f();\n",
+       "COMPILER_LIMIT", "exceeds limit"},
       {"assembler", good + "asm(\"no such instruction\");\n", "COMPILE_FAILED", "Error: no such"},
       {"machine words", "#error No space left on device\n", "COMPILE_FAILED", "No space left"},
       {"big fill", good + "asm(\".data\\n.fill 400000000\");\n", "ARTIFACT_TOO_LARGE", ""},
@@ -200,8 +218,29 @@ TEST_F(CppBuilderTest, FailuresAreClassified) {
     EXPECT_EQ(result.reason, test.reason) << result.log;
     EXPECT_THAT(result.log, HasSubstr(test.text));
     EXPECT_THAT(result.log, Not(HasSubstr("root:")));
+    EXPECT_EQ(result.message.empty(), result.reason == "COMPILE_FAILED");
     EXPECT_FALSE(result.from_cache);
   }
+}
+
+TEST_F(CppBuilderTest, WhatIsExpectedIsSaid) {
+  const std::string prototype =
+      "extern \"C\" void vector_add(const float* a, const float* b, float* c, int64_t n);";
+  EXPECT_THAT(Build(Request("int other;\n")).message, HasSubstr(prototype));
+  EXPECT_THAT(Build(Request("extern \"C\" int vector_add(const float*) { return 0; }\n")).message,
+              HasSubstr(prototype));
+}
+
+TEST_F(CppBuilderTest, AMissingLibraryIsTheWorkersAndIsNamed) {
+  BuildRequest request = Request(kGood);
+  request.libraries = {"openblas"};
+  CppBuilderOptions options = Options();
+  options.library_root = directory_.path();
+  std::unique_ptr<Builder> builder = Make(options);
+  ASSERT_NE(builder, nullptr);
+  const absl::Status status = builder->Build(request).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("libopenblas-dev")));
+  EXPECT_EQ(GetReason(status), kLibraryNotInstalled);
 }
 
 TEST_F(CppBuilderTest, DiagnosticsPointAtTheSource) {
@@ -227,11 +266,14 @@ TEST_F(CppBuilderTest, BombsMeetTheirLimits) {
                        "template <int B> struct S<0, B> { static constexpr long v = B; };\n"
                        "long x = S<24, 0>::v;\n"));
   EXPECT_EQ(slow.reason, "COMPILE_TIMEOUT") << slow.log;
+  EXPECT_THAT(slow.message, HasSubstr("0.7 s"));
 
   options = Options();
   std::string flood;
   for (int i = 0; i < 40; ++i) flood += "#warning " + std::string(32000, 'w') + "\n";
-  EXPECT_EQ(BuildWith(options, Request(flood)).reason, "COMPILE_OUTPUT_FLOOD");
+  const BuildResult flooded = BuildWith(options, Request(flood));
+  EXPECT_EQ(flooded.reason, "COMPILE_OUTPUT_FLOOD");
+  EXPECT_THAT(flooded.message, HasSubstr("1 MiB"));
 
   if (FindCgroupHome().memory_path.empty()) GTEST_SKIP() << FindCgroupHome().memory_note;
   options.memory_bytes_max = 96 << 20;
@@ -242,6 +284,7 @@ TEST_F(CppBuilderTest, BombsMeetTheirLimits) {
   }
   const BuildResult fat = BuildWith(options, Request(macros + "int x[] = {M7};\n"));
   EXPECT_EQ(fat.reason, "COMPILE_MEMORY") << fat.log;
+  EXPECT_THAT(fat.message, HasSubstr("96 MiB"));
 }
 
 TEST_F(CppBuilderTest, OptionsAndNamesComeFromAllowLists) {
@@ -283,7 +326,9 @@ TEST_F(CppBuilderTest, OptionsAndNamesComeFromAllowLists) {
   }
   BuildRequest request = Request(kGood);
   request.options = {"-Ofast"};
-  EXPECT_EQ(Build(request).reason, "OPTION_NOT_ALLOWED");
+  const BuildResult refused = Build(request);
+  EXPECT_EQ(refused.reason, "OPTION_NOT_ALLOWED");
+  EXPECT_THAT(refused.message, HasSubstr("-Ofast"));
   request = Request(kGood);
   request.libraries = {"/tmp/evil"};
   EXPECT_EQ(Build(request).reason, "OPTION_NOT_ALLOWED");

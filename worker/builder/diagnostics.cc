@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/limits.h"
 #include "base/strings.h"
@@ -118,15 +119,18 @@ std::string_view Quoted(std::string_view text) {
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Whether `prelude` declares a function `name`: the word, followed by a parenthesis.
-bool Declares(std::string_view prelude, std::string_view name) {
-  if (name.empty()) return false;
+// The declaration of function `name` in `prelude`, with its semicolon: the word, followed by a
+// parenthesis. Empty when there is none.
+std::string_view Declaration(std::string_view prelude, std::string_view name) {
+  if (name.empty()) return {};
   for (size_t at = prelude.find(name); at != prelude.npos; at = prelude.find(name, at + 1)) {
     const size_t end = at + name.size();
     if (at > 0 && IsWordCharacter(prelude[at - 1])) continue;
-    if (end < prelude.size() && prelude[end] == '(') return true;
+    if (end >= prelude.size() || prelude[end] != '(') continue;
+    const size_t begin = prelude.find_last_of(";\n", at) + 1;  // 0 when there is none
+    return prelude.substr(begin, prelude.find(';', end) - begin + 1);
   }
-  return false;
+  return {};
 }
 
 // The declared function in a quoted declaration such as "void f(const float*, long int)".
@@ -136,6 +140,50 @@ std::string_view FunctionName(std::string_view declaration) {
   size_t begin = parenthesis;
   while (begin > 0 && IsWordCharacter(declaration[begin - 1])) --begin;
   return declaration.substr(begin, parenthesis - begin);
+}
+
+// What a message says of a file that is not there; empty when it speaks of something else.
+std::string_view MissingFile(std::string_view message) {
+  constexpr std::string_view kNotThere = ": No such file or directory";
+  constexpr std::string_view kForReading = " for reading";
+  // The preprocessor: "NAME: No such ..."; a directive's own text comes after its name.
+  if (message.starts_with('#')) return {};
+  // The assembler, for .incbin and .include.
+  constexpr std::string_view kNotFound = "file not found: ";
+  if (message.starts_with(kNotFound)) return message.substr(kNotFound.size());
+  if (!message.ends_with(kNotThere)) return {};
+  message.remove_suffix(kNotThere.size());
+  constexpr std::string_view kCannotOpen = "can't open ";
+  if (message.starts_with(kCannotOpen) && message.ends_with(kForReading)) {
+    message.remove_prefix(kCannotOpen.size());
+    message.remove_suffix(kForReading.size());
+  }
+  return message;
+}
+
+// Whether `path`, taken in by `file`, lies outside the folder of the sources.
+bool LeavesSources(std::string_view file, std::string_view path) {
+  if (path.starts_with('/')) return true;
+  int depth = static_cast<int>(std::count(file.begin(), file.end(), '/'));
+  for (const absl::string_view part : absl::StrSplit(Av(path), '/', absl::SkipEmpty())) {
+    if (part == ".") continue;
+    depth += part == ".." ? -1 : 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+bool IsCompilerLimit(std::string_view message) {
+  const bool by_language = message.starts_with("template instantiation depth exceeds ") ||
+                           message.starts_with("#include nested depth ") ||
+                           message.starts_with("'constexpr' ");
+  return by_language && message.find(" exceeds ") != message.npos;
+}
+
+std::string Placed(const BuildDiagnostic& diagnostic) {
+  const std::string column =
+      diagnostic.column > 0 ? absl::StrCat(":", diagnostic.column) : std::string();
+  return absl::StrCat(diagnostic.file, ":", diagnostic.line, column, ": ", diagnostic.message);
 }
 
 }  // namespace
@@ -157,8 +205,8 @@ std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log) {
   return all;
 }
 
-std::string ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
-                            std::string_view prelude) {
+CompileFailure ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
+                               std::string_view prelude) {
   for (const BuildDiagnostic& diagnostic : diagnostics) {
     if (diagnostic.severity != kSeverityError) continue;
     const std::string_view message = diagnostic.message;
@@ -166,12 +214,33 @@ std::string ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
     const bool conflict = message.starts_with("conflicting declaration of") ||
                           message.starts_with("ambiguating new declaration of") ||
                           message.find("was declared 'extern' and later 'static'") != message.npos;
-    if (conflict && Declares(prelude, FunctionName(quoted))) return "WRONG_PROTOTYPE";
-    if (message.starts_with("undefined reference to ") && Declares(prelude, quoted)) {
-      return "ENTRY_NOT_FOUND";
+    if (conflict) {
+      const std::string_view expected = Declaration(prelude, FunctionName(quoted));
+      if (expected.empty()) continue;
+      return {"WRONG_PROTOTYPE", absl::StrCat(Placed(diagnostic), "; expected: ", Av(expected))};
     }
+    if (message.starts_with("undefined reference to ")) {
+      const std::string_view expected = Declaration(prelude, quoted);
+      if (expected.empty()) continue;
+      return {"ENTRY_NOT_FOUND",
+              absl::StrCat("no source defines ", Av(quoted),
+                           " as the problem declares it; expected: ", Av(expected))};
+    }
+    if (message.starts_with("multiple definition of ") && quoted == "assay_invoke") {
+      return {"RESERVED_NAME",
+              "a source defines assay_invoke, which is the name of the function that calls the "
+              "candidate; give yours another name"};
+    }
+    const std::string_view missing = MissingFile(message);
+    if (!missing.empty() && LeavesSources(diagnostic.file, missing)) {
+      return {"INCLUDE_FORBIDDEN",
+              absl::StrCat(Placed(diagnostic),
+                           "; a candidate sees its own files and the toolchain below /usr, and "
+                           "nothing else of the machine")};
+    }
+    if (IsCompilerLimit(message)) return {"COMPILER_LIMIT", Placed(diagnostic)};
   }
-  return "COMPILE_FAILED";
+  return {"COMPILE_FAILED", ""};
 }
 
 bool ExplainedBySources(const std::vector<BuildDiagnostic>& diagnostics) {

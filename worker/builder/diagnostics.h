@@ -18,10 +18,18 @@ inline constexpr int kSeverityNote = 3;
 // At most limits::kDiagnosticsMax, in order; errors are kept before warnings when there are more.
 std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log);
 
+struct CompileFailure {
+  std::string reason;
+  std::string message;  // empty where the first errors say it best
+};
+
 // COMPILE_FAILED, or what it is more exactly: WRONG_PROTOTYPE when a declaration conflicts with one
-// in `prelude`, ENTRY_NOT_FOUND when a function that `prelude` declares is not defined.
-std::string ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
-                            std::string_view prelude);
+// in `prelude`, ENTRY_NOT_FOUND when a function that `prelude` declares is not defined,
+// RESERVED_NAME when the sources define assay_invoke, INCLUDE_FORBIDDEN when they take in a file
+// from outside their own folder that the sandbox does not have, COMPILER_LIMIT when the compiler
+// gives up by a limit of the language (template depth, constexpr steps, nested includes).
+CompileFailure ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
+                               std::string_view prelude);
 
 // Whether an error points at the sources.
 bool ExplainedBySources(const std::vector<BuildDiagnostic>& diagnostics);

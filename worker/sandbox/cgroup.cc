@@ -64,8 +64,9 @@ int64_t KeyedValue(const std::string& text, const std::string& key) {
 }
 
 // Mount point of the v1 hierarchy with `controller`, or of v2 when `controller` is empty.
-std::string MountPoint(const std::string& controller) {
-  for (const absl::string_view line : absl::StrSplit(ReadSmall("/proc/self/mountinfo"), '\n')) {
+std::string MountPoint(const std::string& root, const std::string& controller) {
+  const std::string mounts = ReadSmall(root + "/proc/self/mountinfo");
+  for (const absl::string_view line : absl::StrSplit(mounts, '\n')) {
     const std::vector<std::string> halves = absl::StrSplit(line, absl::MaxSplits(" - ", 1));
     if (halves.size() != 2) continue;
     const std::vector<std::string> left = absl::StrSplit(halves[0], ' ');
@@ -75,7 +76,7 @@ std::string MountPoint(const std::string& controller) {
       const std::vector<std::string> options = absl::StrSplit(right[2], ',');
       if (controller.empty() ||
           std::find(options.begin(), options.end(), controller) != options.end()) {
-        return left[4];
+        return root + left[4];
       }
     }
   }
@@ -83,8 +84,10 @@ std::string MountPoint(const std::string& controller) {
 }
 
 // Directory of this process's own group; the mount point when a container hides it.
-std::string OwnGroup(const std::string& mount_point, const std::string& controller) {
-  for (const absl::string_view line : absl::StrSplit(ReadSmall("/proc/self/cgroup"), '\n')) {
+std::string OwnGroup(const std::string& root, const std::string& mount_point,
+                     const std::string& controller) {
+  const std::string groups = ReadSmall(root + "/proc/self/cgroup");
+  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
@@ -149,10 +152,10 @@ bool EnableUnified(const std::string& own, std::string* note) {
   return true;
 }
 
-bool FindUnified(CgroupHome* home) {
-  const std::string mount_point = MountPoint("");
+bool FindUnified(const std::string& root, CgroupHome* home) {
+  const std::string mount_point = MountPoint(root, "");
   if (mount_point.empty()) return false;
-  const std::string own = OwnGroup(mount_point, "");
+  const std::string own = OwnGroup(root, mount_point, "");
   const std::string controllers = ReadSmall(own + "/cgroup.controllers");
   if (!HasWord(controllers, "memory") || !HasWord(controllers, "pids")) return false;
   home->unified = true;
@@ -165,21 +168,13 @@ bool FindUnified(CgroupHome* home) {
   return true;
 }
 
-std::string FindLegacy(const std::string& controller, std::string* note) {
-  const std::string mount_point = MountPoint(controller);
+std::string FindLegacy(const std::string& root, const std::string& controller, std::string* note) {
+  const std::string mount_point = MountPoint(root, controller);
   if (mount_point.empty()) {
     *note = absl::StrCat("no cgroup hierarchy with ", controller, " is mounted");
     return "";
   }
-  return MakeHome(OwnGroup(mount_point, controller), note);
-}
-
-CgroupHome Discover() {
-  CgroupHome home;
-  if (FindUnified(&home)) return home;
-  home.memory_path = FindLegacy("memory", &home.memory_note);
-  home.pids_path = FindLegacy("pids", &home.pids_note);
-  return home;
+  return MakeHome(OwnGroup(root, mount_point, controller), note);
 }
 
 // Makes home/<pid>-<slot>-<n> with the first n that is free.
@@ -223,33 +218,40 @@ void SweepCgroups(const std::string& home) {
   closedir(directory);
 }
 
-const CgroupHome& FindCgroupHome() {
-  static const CgroupHome home = Discover();
+CgroupHome MakeCgroupHome(const std::string& root) {
+  CgroupHome home;
+  if (FindUnified(root, &home)) return home;
+  home.memory_path = FindLegacy(root, "memory", &home.memory_note);
+  home.pids_path = FindLegacy(root, "pids", &home.pids_note);
   return home;
 }
 
-absl::Status Cgroup::MakeMemory(const std::string& path, int64_t bytes_max, bool unified) {
-  memory_path_ = path;
+const CgroupHome& FindCgroupHome() {
+  static const CgroupHome home = MakeCgroupHome("");
+  return home;
+}
+
+absl::Status Cgroup::LimitMemory(int64_t bytes_max) {
   memory_bytes_max_ = bytes_max;
-  ASSAY_ASSIGN_OR_RETURN(memory_entry_, OpenEntry(path));
+  ASSAY_ASSIGN_OR_RETURN(memory_entry_, OpenEntry(memory_path_));
   if (bytes_max <= 0) return absl::OkStatus();
-  const std::string limit = path + (unified ? "/memory.max" : "/memory.limit_in_bytes");
+  const std::string limit = memory_path_ + (unified_ ? "/memory.max" : "/memory.limit_in_bytes");
   if (const int error = WriteSmall(limit, absl::StrCat(bytes_max)); error != 0) {
     return ErrnoError(error, absl::StrCat("write ", limit));
   }
   // Swap does not exist in every kernel; then there is nothing to limit.
-  const std::string swap = path + (unified ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes");
-  (void)WriteSmall(swap, unified ? "0" : absl::StrCat(bytes_max));
+  const std::string swap =
+      memory_path_ + (unified_ ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes");
+  (void)WriteSmall(swap, unified_ ? "0" : absl::StrCat(bytes_max));
   return absl::OkStatus();
 }
 
-absl::Status Cgroup::MakePids(const std::string& path, int processes_max) {
-  pids_path_ = path;
+absl::Status Cgroup::LimitPids(int processes_max) {
   if (pids_path_ != memory_path_) {
-    ASSAY_ASSIGN_OR_RETURN(pids_entry_, OpenEntry(path));
+    ASSAY_ASSIGN_OR_RETURN(pids_entry_, OpenEntry(pids_path_));
   }
   if (processes_max <= 0) return absl::OkStatus();
-  const std::string limit = path + "/pids.max";
+  const std::string limit = pids_path_ + "/pids.max";
   if (const int error = WriteSmall(limit, absl::StrCat(processes_max)); error != 0) {
     return ErrnoError(error, absl::StrCat("write ", limit));
   }
@@ -258,19 +260,32 @@ absl::Status Cgroup::MakePids(const std::string& path, int processes_max) {
 
 absl::StatusOr<Cgroup> Cgroup::Create(int slot, int64_t memory_bytes_max, int processes_max) {
   const CgroupHome& home = FindCgroupHome();
-  Cgroup group;
-  group.unified_ = home.unified;
+  std::string memory_path;
+  std::string pids_path;
   if (!home.memory_path.empty()) {
-    ASSAY_ASSIGN_OR_RETURN(const std::string path, MakeGroup(home.memory_path, slot));
-    ASSAY_RETURN_IF_ERROR(group.MakeMemory(path, memory_bytes_max, home.unified));
+    ASSAY_ASSIGN_OR_RETURN(memory_path, MakeGroup(home.memory_path, slot));
   }
-  if (!home.pids_path.empty()) {
-    std::string path = group.memory_path_;
-    if (!home.unified) {
-      ASSAY_ASSIGN_OR_RETURN(path, MakeGroup(home.pids_path, slot));
+  if (home.unified) {
+    pids_path = memory_path;
+  } else if (!home.pids_path.empty()) {
+    absl::StatusOr<std::string> made = MakeGroup(home.pids_path, slot);
+    if (!made.ok()) {
+      if (!memory_path.empty()) RemoveGroup(memory_path);
+      return made.status();
     }
-    ASSAY_RETURN_IF_ERROR(group.MakePids(path, processes_max));
+    pids_path = *std::move(made);
   }
+  return Adopt(memory_path, pids_path, home.unified, memory_bytes_max, processes_max);
+}
+
+absl::StatusOr<Cgroup> Cgroup::Adopt(const std::string& memory_path, const std::string& pids_path,
+                                     bool unified, int64_t memory_bytes_max, int processes_max) {
+  Cgroup group;
+  group.unified_ = unified;
+  group.memory_path_ = memory_path;
+  group.pids_path_ = pids_path;
+  if (!memory_path.empty()) ASSAY_RETURN_IF_ERROR(group.LimitMemory(memory_bytes_max));
+  if (!pids_path.empty()) ASSAY_RETURN_IF_ERROR(group.LimitPids(processes_max));
   return group;
 }
 

@@ -22,7 +22,11 @@ struct CgroupHome {
   std::string pids_note;
 };
 
-// Tries it once (makes .../assay, sweeps it); cached. Thread-safe.
+// Looks for v2 with both controllers, else for v1; makes .../assay and sweeps it. `root` goes
+// before every absolute path, for tests; it is "" on a real machine.
+CgroupHome MakeCgroupHome(const std::string& root);
+
+// MakeCgroupHome of this machine, once; cached. Thread-safe.
 const CgroupHome& FindCgroupHome();
 
 // Ends what processes that are gone left in the groups of `home` (memory_path or pids_path), and
@@ -42,6 +46,9 @@ class Cgroup {
 
   // Limits of 0 are not set. Where the machine gives no groups the result is empty, and valid.
   static absl::StatusOr<Cgroup> Create(int slot, int64_t memory_bytes_max, int processes_max);
+  // Takes over empty groups that are there, and sets their limits; an empty path is no group.
+  static absl::StatusOr<Cgroup> Adopt(const std::string& memory_path, const std::string& pids_path,
+                                      bool unified, int64_t memory_bytes_max, int processes_max);
   Cgroup(Cgroup&& other) noexcept;
   Cgroup& operator=(Cgroup&&) = delete;
   ~Cgroup() { Remove(); }
@@ -56,8 +63,8 @@ class Cgroup {
 
  private:
   Cgroup() = default;
-  absl::Status MakeMemory(const std::string& path, int64_t bytes_max, bool unified);
-  absl::Status MakePids(const std::string& path, int processes_max);
+  absl::Status LimitMemory(int64_t bytes_max);
+  absl::Status LimitPids(int processes_max);
 
   bool unified_ = false;
   int64_t memory_bytes_max_ = 0;

@@ -27,6 +27,9 @@ namespace {
 constexpr int kCommandDescriptorsMax = 64;
 constexpr int kExtraDescriptorFirst = 100;
 constexpr rlim_t kOpenFilesMax = 1024;
+// The kernel counts processes by user: room for bubblewrap's own, and for those of earlier sandboxes
+// that ended and were not reaped, since a worker that was killed leaves them to a slow init.
+constexpr int kProcessesBeside = 64;
 constexpr int kSetupMillisecondsMax = 10'000;
 constexpr const char* kBubblewrapPaths[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
 constexpr const char* kLinks[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
@@ -92,8 +95,7 @@ std::vector<std::pair<int, rlimit>> ResourceLimits(const SandboxOptions& options
   add(RLIMIT_STACK, options.stack_bytes_max);
   if (options.file_bytes_max > 0) add(RLIMIT_FSIZE, options.file_bytes_max);
   if (options.cpu_seconds_max > 0) add(RLIMIT_CPU, options.cpu_seconds_max);
-  // Counted by user, so only where the user is the sandbox's own. bubblewrap needs a few itself.
-  if (dropped) add(RLIMIT_NPROC, options.processes_max + 8);
+  if (dropped) add(RLIMIT_NPROC, options.processes_max + kProcessesBeside);
   if (memory_by_limit) add(RLIMIT_AS, options.memory_bytes_max);
   return limits;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct SandboxOptions {
   std::vector<std::pair<int, int>> descriptors;
   std::string working_directory = "/";
   SyscallFilter filter = SyscallFilter::kGuest;
-  int slot = 0;   // uid and cgroup; unique among live sandboxes of the machine, below 1024
+  int slot = 0;  // uid; unique among live sandboxes of the machine, one of this process's (slots.h)
   int core = -1;  // CPU to pin to; -1: not pinned
   // By the cgroup; where there is none by RLIMIT_AS of each process, if address_space_fallback.
   int64_t memory_bytes_max = 0;
@@ -100,6 +101,9 @@ inline constexpr char kWallCgroupPids[] = "cgroup-pids";
 // First user id of the sandboxes; slot n runs as this plus n when the worker is root.
 inline constexpr int kSandboxUidFirst = 64000;
 inline constexpr int kSandboxSlotsMax = 1024;
+
+// Whether no sandbox starts without the wall. The others are reported where they are missing.
+bool IsWallRequired(std::string_view wall);
 
 // Which walls this machine gives: each is tried once. Cached after the first call.
 struct Walls {

@@ -15,6 +15,7 @@
 #include "worker/guest/guest_protocol.h"
 #include "worker/sandbox/cgroup.h"
 #include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
@@ -23,10 +24,10 @@ constexpr char kProbeInside[] = "/assay-guest";
 constexpr absl::Duration kProbeMax = absl::Seconds(20);
 constexpr int64_t kProbeMemoryBytes = int64_t{64} << 20;
 constexpr int kProbeProcesses = 8;
-constexpr int kProbeSlot = kSandboxSlotsMax - 1;  // no worker uses it
 
 // What a probe needs from the machine.
 struct ProbeMachine {
+  int slot = 0;
   UniqueFd guest;     // assay-guest
   UniqueFd listener;  // on 127.0.0.1
   int port = 0;
@@ -63,7 +64,7 @@ SandboxOptions ProbeOptions(const ProbeMachine& machine, std::vector<std::string
   options.arguments.insert(options.arguments.end(), what.begin(), what.end());
   options.files = {{machine.guest.get(), kProbeInside, 0555}};
   options.filter = SyscallFilter::kNone;
-  options.slot = kProbeSlot;
+  options.slot = machine.slot;
   return options;
 }
 
@@ -137,7 +138,9 @@ std::string TestPids(const ProbeMachine& machine) {
 }
 
 absl::StatusOr<ProbeMachine> Prepare(const TemporaryDirectory& directory) {
+  ASSAY_ASSIGN_OR_RETURN(const SlotShare slots, ProcessSlots());
   ProbeMachine machine;
+  machine.slot = slots.probe;
   ASSAY_RETURN_IF_ERROR(Listen(&machine));
   const std::string binary = GuestBinary();
   machine.guest.Reset(open(binary.c_str(), O_RDONLY | O_CLOEXEC));
@@ -179,6 +182,10 @@ Walls TryAll() {
 }
 
 }  // namespace
+
+bool IsWallRequired(std::string_view wall) {
+  return wall != kWallUid && wall != kWallCgroupMemory && wall != kWallCgroupPids;
+}
 
 Walls ProbeWalls() {
   static const Walls walls = TryAll();

@@ -4,6 +4,7 @@
 
 #include <iostream>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "client/cli/command.h"
+#include "client/cli/commands/doctor_checks.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
 #include "client/cli/rpc.h"
@@ -18,13 +20,6 @@
 
 namespace assay {
 namespace {
-
-struct Check {
-  std::string name;
-  bool ok = false;
-  bool required = false;
-  std::string detail;
-};
 
 // First line of a file under /sys or /proc, or "".
 std::string FirstLine(const std::string& path) {
@@ -41,7 +36,7 @@ std::string FindProgram(const std::string& name) {
   return "";
 }
 
-void CheckPrograms(std::vector<Check>* checks) {
+void CheckPrograms(std::vector<DoctorCheck>* checks) {
   const std::string compiler = FindProgram("g++");
   checks->push_back({"compiler", !compiler.empty(), true,
                      compiler.empty() ? "g++ is missing: install the package g++" : compiler});
@@ -50,7 +45,7 @@ void CheckPrograms(std::vector<Check>* checks) {
                      bwrap.empty() ? "bwrap is missing: install the package bubblewrap" : bwrap});
 }
 
-void CheckClocks(std::vector<Check>* checks) {
+void CheckClocks(std::vector<DoctorCheck>* checks) {
   const unsigned cores = std::thread::hardware_concurrency();
   checks->push_back({"cores", cores >= 2, false,
                      absl::StrCat(cores, cores >= 2 ? ""
@@ -71,7 +66,7 @@ void CheckClocks(std::vector<Check>* checks) {
                      isolated.empty() ? "none (boot with isolcpus= for quieter times)" : isolated});
 }
 
-void CheckServer(const CommandContext& context, std::vector<Check>* checks) {
+void CheckServer(const CommandContext& context, std::vector<DoctorCheck>* checks) {
   Connection connection(context.server);
   v1::ListWorkersRequest request;
   v1::ListWorkersResponse response;
@@ -83,9 +78,9 @@ void CheckServer(const CommandContext& context, std::vector<Check>* checks) {
                          : absl::StrCat("none at ", context.server)});
 }
 
-void PrintJson(const std::vector<Check>& checks) {
+void PrintJson(const std::vector<DoctorCheck>& checks) {
   std::vector<std::string> parts;
-  for (const Check& check : checks) {
+  for (const DoctorCheck& check : checks) {
     v1::ErrorDetail text;  // borrows protobuf's JSON escaping
     text.set_message(check.detail);
     const std::string json = ToJson(text);
@@ -99,24 +94,19 @@ void PrintJson(const std::vector<Check>& checks) {
 
 absl::StatusOr<int> Run(const CommandContext& context) {
   ASSAY_RETURN_IF_ERROR(ExpectWords(context, 0, "no words"));
-  std::vector<Check> checks;
+  std::vector<DoctorCheck> checks;
   CheckPrograms(&checks);
-  const Walls walls = ProbeWalls();
-  for (const std::string& wall : walls.standing)
-    checks.push_back({"wall " + wall, true, false, ""});
-  for (size_t i = 0; i < walls.missing.size(); ++i) {
-    checks.push_back(
-        {"wall " + walls.missing[i], false, false, i < walls.notes.size() ? walls.notes[i] : ""});
-  }
+  checks.push_back(OpenblasCheck(""));
+  for (DoctorCheck& check : WallChecks(ProbeWalls())) checks.push_back(std::move(check));
   CheckClocks(&checks);
   CheckServer(context, &checks);
   bool fit = true;
-  for (const Check& check : checks) fit &= check.ok || !check.required;
+  for (const DoctorCheck& check : checks) fit &= check.ok || !check.required;
   if (context.json) {
     PrintJson(checks);
   } else {
     std::vector<std::vector<std::string>> rows;
-    for (const Check& check : checks) {
+    for (const DoctorCheck& check : checks) {
       rows.push_back({check.ok ? Paint("ok", Color::kGreen)
                                : Paint("--", check.required ? Color::kRed : Color::kYellow),
                       check.name, Printable(check.detail)});
