@@ -119,37 +119,29 @@ absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& root, int
 }
 
 // The file's place on disk; refuses one that lies outside of the folder once links are followed.
-absl::StatusOr<std::string> InsideFolder(const fs::path& root, const std::string& path) {
-  const absl::Status safe = CheckSourcePath(path);
-  if (!safe.ok()) return Malformed(absl::StrCat(root.string(), ": ", safe.message()));
-  std::error_code error;
-  const fs::path target = fs::canonical(root / path, error);
-  if (error) {
-    return ErrorWithReason(absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
-                           absl::StrCat(root.string(), "/", path, ": ", error.message(),
-                                        "; add the file or correct `sources`"));
+absl::StatusOr<std::string> InsideFolder(const std::string& folder, const std::string& path) {
+  auto place = ResolveInside(folder, path);
+  if (absl::IsNotFound(place.status())) {
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
+        absl::StrCat(place.status().message(), "; add the file or correct `sources`"));
   }
-  const fs::path base = fs::canonical(root, error);
-  const auto [base_end, target_at] =
-      std::mismatch(base.begin(), base.end(), target.begin(), target.end());
-  if (error || base_end != base.end()) {
-    return Malformed(absl::StrCat(root.string(), "/", path,
-                                  " is a link that leaves the folder; put the file itself there"));
-  }
-  return target.string();
+  if (!place.ok()) return Malformed(Sv(place.status().message()));
+  return place;
 }
 
 absl::Status LoadFolder(const std::string& path, std::string_view problem,
                         v1::Candidate* candidate) {
   const std::string spec_path = absl::StrCat(path, "/", kSpecFile);
   v1::CandidateSpec* spec = candidate->mutable_spec();
-  const auto text = Read(spec_path);
-  if (absl::IsNotFound(text.status())) {
+  const auto spec_on_disk = InsideFolder(path, kSpecFile);
+  if (absl::IsNotFound(spec_on_disk.status())) {
     return Malformed(
         absl::StrCat(path, " has no ", kSpecFile, "; write one, or submit a single source file"));
   }
-  if (!text.ok()) return text.status();
-  ASSAY_RETURN_IF_ERROR(ParseTextProto(*text, spec_path, TextPosition(), kMalformed, spec));
+  if (!spec_on_disk.ok()) return spec_on_disk.status();
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, Read(*spec_on_disk));
+  ASSAY_RETURN_IF_ERROR(ParseTextProto(text, spec_path, TextPosition(), kMalformed, spec));
   ASSAY_RETURN_IF_ERROR(SettleProblem(problem, spec_path, spec));
 
   ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> paths,
@@ -159,6 +151,8 @@ absl::Status LoadFolder(const std::string& path, std::string_view problem,
   }
   size_t bytes = 0;
   for (const std::string& file : paths) {
+    const absl::Status safe = CheckSourcePath(file);
+    if (!safe.ok()) return Malformed(absl::StrCat(path, ": ", safe.message()));
     ASSAY_ASSIGN_OR_RETURN(const std::string on_disk, InsideFolder(path, file));
     ASSAY_RETURN_IF_ERROR(AddFile(on_disk, file, &bytes, candidate));
   }
@@ -203,8 +197,11 @@ absl::Status LoadSingleFile(const std::string& path, std::string_view problem,
                             v1::Candidate* candidate) {
   const std::string base = fs::path(path).filename().string();
   const std::string name = PlainName(base[0] == '.' ? "_" + base : base);
+  const std::string folder = fs::path(path).parent_path().string();
+  ASSAY_ASSIGN_OR_RETURN(const std::string on_disk,
+                         InsideFolder(folder.empty() ? "." : folder, base));
   size_t bytes = 0;
-  ASSAY_RETURN_IF_ERROR(AddFile(path, name, &bytes, candidate));
+  ASSAY_RETURN_IF_ERROR(AddFile(on_disk, name, &bytes, candidate));
   v1::CandidateSpec* spec = candidate->mutable_spec();
   ASSAY_ASSIGN_OR_RETURN(const std::optional<Comment> comment,
                          FindComment(candidate->files(0).content(), path));

@@ -166,6 +166,24 @@ TEST_F(LoadCandidateTest, LinksMustStayInTheFolder) {
   EXPECT_OK(Load("fast"));
   Write("fast/candidate.textproto", "problem: \"gelu\" language: CPP sources: \"linked/b.cc\"");
   EXPECT_THAT(Load("fast"), HasReason("CANDIDATE_MALFORMED"));
+  // So is the specification, whose text an error message would show.
+  std::filesystem::remove(Path("fast/candidate.textproto"));
+  std::filesystem::create_symlink("/etc/hostname", Path("fast/candidate.textproto"));
+  EXPECT_THAT(Load("fast"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("is a link that leaves the folder")));
+}
+
+TEST_F(LoadCandidateTest, ASingleFileIsNoLinkToAnotherFolder) {
+  Write("fast/a.cc", "int a;");
+  Write("outside.cc", "int secret;");
+  std::filesystem::create_symlink("a.cc", Path("fast/b.cc"));
+  EXPECT_OK(Load("fast/b.cc", "gelu"));
+  std::filesystem::create_symlink("../outside.cc", Path("fast/c.cc"));
+  EXPECT_THAT(Load("fast/c.cc", "gelu"), HasReason("CANDIDATE_MALFORMED"));
+  EXPECT_THAT(Load("fast/c.cc", "gelu"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                                  HasSubstr("is a link that leaves the folder")));
+  ASSERT_EQ(mkfifo(Path("fast/pipe.cc").c_str(), 0600), 0);
+  EXPECT_THAT(Load("fast/pipe.cc", "gelu"), HasReason("CANDIDATE_MALFORMED"));
 }
 
 constexpr char kCudaSource[] = R"src(

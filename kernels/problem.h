@@ -29,8 +29,6 @@ size_t DataTypeSize(DataType dtype);
 // The C++ type in a candidate's prototype: "float", "double", "int8_t", "uint8_t", "int32_t",
 // "uint16_t".
 std::string_view DataTypeCpp(DataType dtype);
-// Catalogue name, e.g. "f32".
-std::string_view DataTypeName(DataType dtype);
 
 // A tensor of one workload.
 struct TensorShape {

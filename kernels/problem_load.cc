@@ -17,18 +17,27 @@
 namespace assay {
 namespace {
 
+absl::StatusOr<std::string> Read(const std::string& directory, const std::string& path) {
+  const auto on_disk = ResolveInside(directory, path);
+  if (absl::IsInvalidArgument(on_disk.status())) {
+    return ErrorWithReason(absl::StatusCode::kInvalidArgument, "PROBLEM_MALFORMED",
+                           Sv(on_disk.status().message()));
+  }
+  if (!on_disk.ok()) return on_disk.status();
+  return ReadFile(*on_disk, limits::kSourceBytesMax);
+}
+
 absl::Status AddFile(const std::string& directory, const std::string& path, v1::Problem* problem) {
   ASSAY_RETURN_IF_ERROR(CheckSourcePath(path));
-  auto content = ReadFile(absl::StrCat(directory, "/", path), limits::kSourceBytesMax);
-  if (!content.ok()) return content.status();
-  const size_t bad = FindBadUtf8(*content);
+  ASSAY_ASSIGN_OR_RETURN(std::string content, Read(directory, path));
+  const size_t bad = FindBadUtf8(content);
   if (bad != std::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(directory, "/", path, ":", LineOf(*content, bad),
+    return absl::InvalidArgumentError(absl::StrCat(directory, "/", path, ":", LineOf(content, bad),
                                                    ": the text is not UTF-8 without NUL"));
   }
   v1::SourceFile* file = problem->add_files();
   file->set_path(path);
-  file->set_content(std::move(content).value());
+  file->set_content(std::move(content));
   return absl::OkStatus();
 }
 
@@ -37,7 +46,7 @@ absl::Status AddFile(const std::string& directory, const std::string& path, v1::
 absl::Status LoadProblemDirectory(const std::string& directory, v1::Problem* problem) {
   problem->Clear();
   const std::string path = absl::StrCat(directory, "/problem.textproto");
-  ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, limits::kSourceBytesMax));
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, Read(directory, "problem.textproto"));
   ASSAY_RETURN_IF_ERROR(ParseTextProto(text, path, TextPosition(), "PROBLEM_MALFORMED", problem));
   if (!problem->files().empty() || !problem->digest().empty() || problem->has_create_time()) {
     return absl::InvalidArgumentError(

@@ -273,6 +273,29 @@ TEST_F(LoadProblemTest, RefusesBadFiles) {
   EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("reference.cc")));
   EXPECT_THAT(LoadProblemDirectory("/nonexistent", &problem_),
               StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(LoadProblemDirectory("/nonexistent", &problem_), HasReason("PATH_NOT_FOUND"));
+}
+
+TEST_F(LoadProblemTest, LinksMustStayInTheFolder) {
+  for (const char* name : {"reference.cc", "problem.textproto"}) {
+    const std::string path = folder_->path() + "/" + name;
+    std::filesystem::rename(path, path + ".old");
+    std::filesystem::create_symlink(std::string(name) + ".old", path);
+    EXPECT_OK(Load()) << name;
+    std::filesystem::remove(path);
+    std::filesystem::create_symlink("/etc/hostname", path);
+    EXPECT_THAT(Load(), HasReason("PROBLEM_MALFORMED")) << name;
+    EXPECT_THAT(Load(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                 HasSubstr("is a link that leaves the folder")));
+    std::filesystem::rename(path + ".old", path);
+  }
+}
+
+TEST_F(LoadProblemTest, MessagesQuoteTextOnce) {
+  problem_ = ScaleRowsProblem();
+  problem_.add_constraints("rows - rows");
+  EXPECT_THAT(ValidateProblem(problem_),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'rows - rows'")));
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
-#include "base/log.h"
+#include "base/status.h"
 #include "base/strings.h"
 
 namespace assay {
@@ -93,8 +96,9 @@ bool IsPlainWord(std::string_view text, size_t at) {
 }  // namespace
 
 std::string Quoted(std::string_view text) {
-  if (text.size() <= 64) return absl::StrCat("'", LogEscape(text), "'");
-  return absl::StrCat("'", LogEscape(text.substr(0, 64)), "...'");
+  const bool cut = text.size() > limits::kNameBytesMax;
+  return absl::StrCat("'", absl::CHexEscape(Av(text.substr(0, limits::kNameBytesMax))),
+                      cut ? "...'" : "'");
 }
 
 absl::Status CheckIdentifier(std::string_view name, std::string_view what) {
@@ -148,6 +152,25 @@ absl::Status CheckSourcePath(std::string_view path) {
     start = end + 1;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ResolveInside(const std::string& folder, const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string shown = absl::StrCat(folder, "/", path);
+  std::error_code error;
+  const fs::path target = fs::canonical(shown, error);
+  if (error) {
+    return ErrorWithReason(absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
+                           absl::StrCat(shown, ": ", error.message()));
+  }
+  const fs::path base = fs::canonical(folder, error);
+  const auto [base_end, target_at] =
+      std::mismatch(base.begin(), base.end(), target.begin(), target.end());
+  if (error || base_end != base.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(shown, " is a link that leaves the folder; put the file itself there"));
+  }
+  return target.string();
 }
 
 size_t FindBadUtf8(std::string_view text) {

@@ -1,4 +1,4 @@
-// Checks of hostile text: names, paths, UTF-8. Internal to kernels.
+// Checks of hostile text: names, paths and where they lead, UTF-8. Internal to kernels.
 #ifndef ASSAY_KERNELS_TEXT_H_
 #define ASSAY_KERNELS_TEXT_H_
 
@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace assay {
 
@@ -22,6 +23,10 @@ bool IsPlainName(std::string_view name);
 
 // OK for a relative path of parts of [A-Za-z0-9_.-] that do not begin with a dot.
 absl::Status CheckSourcePath(std::string_view path);
+
+// Where the file `folder`/`path` really is, links followed. NOT_FOUND with reason PATH_NOT_FOUND;
+// INVALID_ARGUMENT when that is outside of the folder.
+absl::StatusOr<std::string> ResolveInside(const std::string& folder, const std::string& path);
 
 // Position of the first byte that is not valid UTF-8 or is NUL; npos when there is none. Overlong
 // forms and surrogates are not valid.

@@ -38,26 +38,6 @@ std::string_view DataTypeCpp(DataType dtype) {
   return "void";
 }
 
-std::string_view DataTypeName(DataType dtype) {
-  switch (dtype) {
-    case DataType::kF64:
-      return "f64";
-    case DataType::kF32:
-      return "f32";
-    case DataType::kI32:
-      return "i32";
-    case DataType::kF16:
-      return "f16";
-    case DataType::kBF16:
-      return "bf16";
-    case DataType::kI8:
-      return "i8";
-    case DataType::kU8:
-      return "u8";
-  }
-  return "unknown";
-}
-
 std::string ProblemId(std::string_view name) {
   constexpr std::string_view kPrefix = "problems/";
   if (name.substr(0, kPrefix.size()) == kPrefix) name.remove_prefix(kPrefix.size());

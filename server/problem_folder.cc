@@ -30,7 +30,8 @@ absl::Status TakeFolder(const std::string& path, const Admission& admission, Sto
   ASSAY_RETURN_IF_ERROR(admission.AdmitProblem(&problem));
   const std::shared_ptr<const v1::Problem> known = catalogue->Find(problem.name());
   if (known != nullptr &&
-      (known->digest() == problem.digest() || known->version() > problem.version())) {
+      ((known->digest() == problem.digest() && known->summary() == problem.summary()) ||
+       known->version() > problem.version())) {
     ++report->unchanged_count;
     return absl::OkStatus();
   }

@@ -78,6 +78,14 @@ TEST_F(ProblemFolderTest, TakesNewAndNewerAndNamesChangedOnes) {
   EXPECT_THAT(report.errors[0], HasSubstr(folder.path() + "/twice"));
   EXPECT_THAT(report.errors[0], HasSubstr("raise its version"));
 
+  // The digest leaves the summary out, but a change of it must not get lost.
+  changed = TwiceProblem("twice");
+  changed.set_summary("c = a + a");
+  WriteProblem(folder.path() + "/twice", changed);
+  report = Load(folder.path());
+  ASSERT_EQ(report.errors.size(), 1u);
+  EXPECT_THAT(report.errors[0], HasSubstr("raise its version"));
+
   changed.set_version(2);
   WriteProblem(folder.path() + "/twice", changed);
   report = Load(folder.path());

@@ -202,6 +202,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "assay-worker: %s\n", std::string(options.status().message()).c_str());
     return assay::kExitInfrastructure;
   }
+  if (options->help) {
+    std::puts(assay::kWorkerUsage);
+    return 0;
+  }
   const absl::Status status = assay::RunWorker(*options, signals);
   if (status.ok()) return 0;
   assay::Log(assay::LogLevel::kError, "worker_stopped", {{"message", status.ToString()}});

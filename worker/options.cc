@@ -13,12 +13,8 @@
 namespace assay {
 namespace {
 
-constexpr char kUsage[] =
-    "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--calibrate] "
-    "[--calibration quick|full] [--allow-unsandboxed]";
-
 absl::Status UsageError(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(what, "\n", kUsage));
+  return absl::InvalidArgumentError(absl::StrCat(what, "\n", kWorkerUsage));
 }
 
 bool IsWorkerName(const std::string& name) {
@@ -77,6 +73,10 @@ absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>&
   WorkerOptions options;
   for (size_t i = 0; i < arguments.size(); ++i) {
     std::string flag = arguments[i];
+    if (flag == "--help" || flag == "-h") {
+      options.help = true;
+      return options;
+    }
     if (flag == "--calibrate" || flag == "--allow-unsandboxed") {
       (flag == "--calibrate" ? options.calibrate : options.allow_unsandboxed) = true;
       continue;

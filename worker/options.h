@@ -9,7 +9,12 @@
 
 namespace assay {
 
+inline constexpr char kWorkerUsage[] =
+    "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--calibrate] "
+    "[--calibration quick|full] [--allow-unsandboxed]";
+
 struct WorkerOptions {
+  bool help = false;               // --help: nothing else counts
   std::string server;              // --server HOST:PORT; required
   std::string name;                // --name; [a-z0-9-]; by default from the host's name
   std::string state_directory;     // --state-dir; by default below the temporary folder

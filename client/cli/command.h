@@ -30,6 +30,9 @@ struct Command {
 // INVALID_ARGUMENT unless there are exactly `count` positional words.
 absl::Status ExpectWords(const CommandContext& context, size_t count, const std::string& what);
 
+// After a list that was cut: says on stderr how to get the rest. Nothing for an empty token.
+void TellOfMore(const std::string& next_page_token);
+
 std::vector<Command> CandidateCommands();
 std::vector<Command> DoctorCommands();
 std::vector<Command> EvaluationCommands();

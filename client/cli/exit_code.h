@@ -7,7 +7,7 @@ namespace assay {
 enum ExitCode : int {
   kExitPassed = 0,
   kExitRegression = 1,
-  kExitError = 2,  // usage or infrastructure
+  kExitError = 2,  // usage, problem or infrastructure
   kExitInconclusive = 3,
   kExitInvalidEnvironment = 4,
   kExitNotPassed = 5,  // the candidate was judged and did not pass

@@ -33,8 +33,10 @@ void PrintHelp(const std::vector<Command>& commands, std::ostream& out) {
   }
   out << FormatTable(rows)
       << "\nEvery command takes --server HOST:PORT (or ASSAY_SERVER) and --json; 'assay COMMAND "
-         "--help' tells its flags.\nExit codes: 0 passed, 1 regression, 2 usage or infrastructure, "
-         "3 inconclusive, 4 environment invalid,\n5 the candidate was judged and did not pass.\n";
+         "--help' tells its flags.\nExit codes: 0 passed, 1 regression, 2 usage, problem or "
+         "infrastructure, 3 inconclusive,\n4 environment invalid, 5 the candidate was judged and "
+         "did "
+         "not pass.\n";
 }
 
 // The longest command whose words start the command line; the rest goes to `rest`.
@@ -91,6 +93,8 @@ int Main(const std::vector<std::string>& words) {
       *arguments,
       arguments->Get("server", from_environment != nullptr ? from_environment : "127.0.0.1:7400"),
       json};
+  const absl::Status address = CheckServerAddress(context.server);
+  if (!address.ok()) return PrintError(address, json);
   const auto code = command->run(context);
   return code.ok() ? *code : PrintError(code.status(), json);
 }
@@ -102,6 +106,12 @@ absl::Status ExpectWords(const CommandContext& context, size_t count, const std:
   return absl::InvalidArgumentError(absl::StrCat("expected ", what, ", got ",
                                                  context.arguments.positional().size(),
                                                  " words; --help tells the usage"));
+}
+
+void TellOfMore(const std::string& next_page_token) {
+  if (next_page_token.empty()) return;
+  std::cerr << "assay: there are more; go on with --page-token " << next_page_token
+            << ", or raise --limit\n";
 }
 
 }  // namespace assay

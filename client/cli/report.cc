@@ -1,5 +1,7 @@
 #include "client/cli/report.h"
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -91,9 +93,37 @@ std::string GapText(const v1::WorkloadResult& result) {
                       FormatNanoseconds(result.ceiling().time_ns()));
 }
 
+// Why sampling ended, as a table's cell.
+std::string StopText(v1::StopReason reason) {
+  switch (reason) {
+    case v1::CONVERGED:
+      return "converged";
+    case v1::TIME_LIMIT:
+      return "time limit";
+    case v1::SAMPLE_LIMIT:
+      return "sample limit";
+    default:
+      return "-";
+  }
+}
+
+// Where the times come from and what speaks against them.
+std::string Provenance(const v1::Evaluation& evaluation) {
+  std::set<std::string> caveats;
+  bool measured = false;
+  for (const v1::WorkloadResult& result : evaluation.outcome().workload_results()) {
+    measured |= result.has_measurement();
+    caveats.insert(result.measurement().caveats().begin(), result.measurement().caveats().end());
+  }
+  if (evaluation.worker().empty()) return "";
+  return absl::StrCat(measured ? "measured on " : "judged on ", Printable(evaluation.worker()),
+                      caveats.empty() ? "" : "; caveats: ", Printable(absl::StrJoin(caveats, ", ")),
+                      "\n");
+}
+
 std::string MeasurementTable(const v1::Outcome& outcome) {
-  std::vector<std::vector<std::string>> rows = {
-      {"workload", "median", "spread", "cold", "samples", "of limit", "limit", "baseline"}};
+  std::vector<std::vector<std::string>> rows = {{"workload", "median", "spread", "cold", "samples",
+                                                 "stopped", "of limit", "limit", "baseline"}};
   for (const v1::WorkloadResult& result : outcome.workload_results()) {
     if (!result.has_measurement()) continue;
     const v1::Measurement& measurement = result.measurement();
@@ -108,10 +138,10 @@ std::string MeasurementTable(const v1::Outcome& outcome) {
                         ? absl::StrFormat("+-%.1f %%", 100 * measurement.warm().mad_ns() / median)
                         : "-",
                     FormatNanoseconds(measurement.cold().median_ns()),
-                    absl::StrCat(measurement.sample_count()),
+                    absl::StrCat(measurement.sample_count()), StopText(measurement.stop_reason()),
                     FormatRatio(result.efficiency_ratio()), GapText(result), baselines});
   }
-  return rows.size() > 1 ? FormatTable(rows, {1, 2, 3, 4, 5}) : "";
+  return rows.size() > 1 ? FormatTable(rows, {1, 2, 3, 4, 6}) : "";
 }
 
 }  // namespace
@@ -154,6 +184,7 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
     AppendVerification(result, &out);
   }
   out += Indent(MeasurementTable(outcome), "  ");
+  if (evaluation.state() == v1::SUCCEEDED) out += Indent(Provenance(evaluation), "  ");
   for (const v1::Finding& finding : outcome.findings()) {
     absl::StrAppend(&out, "  finding ", Printable(finding.detector()), " (",
                     v1::Finding::Severity_Name(finding.severity()),
@@ -168,7 +199,14 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
 
 int ExitCodeOf(const v1::Evaluation& evaluation) {
   if (evaluation.state() != v1::SUCCEEDED) return kExitError;
-  return evaluation.outcome().verdict() == v1::PASSED ? kExitPassed : kExitNotPassed;
+  switch (evaluation.outcome().verdict()) {
+    case v1::PASSED:
+      return kExitPassed;
+    case v1::INVALID_PROBLEM:  // says nothing of the candidate
+      return kExitError;
+    default:
+      return kExitNotPassed;
+  }
 }
 
 }  // namespace assay

@@ -54,7 +54,16 @@ TEST(Report, ShowsTimesAgainstTheLimit) {
   v1::BaselineResult* baseline = result->add_baselines();
   baseline->set_name("openblas");
   baseline->set_speedup_ratio(1.25);
+  result->mutable_measurement()->set_stop_reason(v1::TIME_LIMIT);
+  result->mutable_measurement()->add_caveats("GOVERNOR_UNKNOWN");
+  v1::WorkloadResult* small = evaluation.mutable_outcome()->add_workload_results();
+  small->mutable_measurement()->add_caveats("GOVERNOR_UNKNOWN");
+  small->mutable_measurement()->add_caveats("NOT_ISOLATED");
+  evaluation.set_worker("workers/w1");
   const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, HasSubstr("time limit"));
+  EXPECT_THAT(report,
+              HasSubstr("measured on workers/w1; caveats: GOVERNOR_UNKNOWN, NOT_ISOLATED\n"));
   EXPECT_THAT(report, HasSubstr("2 ms"));
   EXPECT_THAT(report, HasSubstr("90.0 %"));
   EXPECT_THAT(report, HasSubstr("MEMORY bound, limit 1.8 ms"));
@@ -93,6 +102,7 @@ TEST(Report, ManyDiagnosticsAreCut) {
 TEST(Report, ExitCodes) {
   EXPECT_EQ(ExitCodeOf(Finished(v1::PASSED)), kExitPassed);
   EXPECT_EQ(ExitCodeOf(Finished(v1::GAMED)), kExitNotPassed);
+  EXPECT_EQ(ExitCodeOf(Finished(v1::INVALID_PROBLEM)), kExitError);
   v1::Evaluation failed;
   failed.set_state(v1::FAILED);
   EXPECT_EQ(ExitCodeOf(failed), kExitError);

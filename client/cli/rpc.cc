@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "assay/internal/v1/rpc_status.pb.h"
 #include "base/limits.h"
+#include "base/random.h"
 #include "base/status.h"
 
 namespace assay {
@@ -60,6 +61,18 @@ absl::Status Connection::ToStatus(const grpc::Status& status) const {
 
 bool IsFinal(v1::State state) {
   return state == v1::SUCCEEDED || state == v1::FAILED || state == v1::CANCELLED;
+}
+
+absl::StatusOr<v1::Evaluation> Connection::Create(v1::CreateEvaluationRequest request) {
+  if (request.request_id().empty()) request.set_request_id(SecureRandomHex(16));
+  v1::Evaluation evaluation;
+  const auto call = [&] {
+    return ToStatus(evaluations_->CreateEvaluation(Context().get(), request, &evaluation));
+  };
+  absl::Status status = call();
+  if (absl::IsUnavailable(status)) status = call();
+  if (!status.ok()) return status;
+  return evaluation;
 }
 
 absl::StatusOr<v1::Evaluation> Connection::WaitFor(

@@ -39,6 +39,10 @@ class Connection {
       const std::string& name, absl::Duration timeout,
       const std::function<void(const v1::Evaluation&)>& on_change);
 
+  // Creates the evaluation, under a request id of its own when the request has none, so that the
+  // one repetition after a lost answer cannot create it twice.
+  absl::StatusOr<v1::Evaluation> Create(v1::CreateEvaluationRequest request);
+
   v1::ProblemService::Stub& problems() { return *problems_; }
   v1::CandidateService::Stub& candidates() { return *candidates_; }
   v1::EvaluationService::Stub& evaluations() { return *evaluations_; }

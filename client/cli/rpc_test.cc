@@ -1,7 +1,10 @@
 #include "client/cli/rpc.h"
 
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "assay/internal/v1/rpc_status.pb.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
@@ -43,6 +46,43 @@ TEST(ToStatusTest, WithoutAReasonOfTheServer) {
         HasReason("SERVER_UNREACHABLE"));
   }
   EXPECT_OK(connection.ToStatus(grpc::Status::OK));
+}
+
+// Loses its first answer, as a connection does that breaks after the evaluation was stored.
+class ForgetfulService final : public v1::EvaluationService::Service {
+ public:
+  grpc::Status CreateEvaluation(grpc::ServerContext*, const v1::CreateEvaluationRequest* request,
+                                v1::Evaluation* response) override {
+    request_ids.push_back(request->request_id());
+    if (request_ids.size() == 1) return {grpc::StatusCode::UNAVAILABLE, "connection lost"};
+    response->set_name("evaluations/e1");
+    return grpc::Status::OK;
+  }
+  std::vector<std::string> request_ids;
+};
+
+TEST(CreateTest, ARepetitionCannotCreateTwice) {
+  ForgetfulService service;
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+  builder.RegisterService(&service);
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  Connection connection(absl::StrCat("127.0.0.1:", port));
+  ASSERT_OK_AND_ASSIGN(const v1::Evaluation first, connection.Create({}));
+  EXPECT_EQ(first.name(), "evaluations/e1");
+  ASSERT_EQ(service.request_ids.size(), 2u);
+  EXPECT_FALSE(service.request_ids[0].empty());
+  EXPECT_EQ(service.request_ids[0], service.request_ids[1]);
+
+  // Another submission has another id; one that the user chose stays.
+  EXPECT_OK(connection.Create({}));
+  EXPECT_NE(service.request_ids[2], service.request_ids[0]);
+  v1::CreateEvaluationRequest mine;
+  mine.set_request_id("mine");
+  EXPECT_OK(connection.Create(mine));
+  EXPECT_EQ(service.request_ids[3], "mine");
+  server->Shutdown();
 }
 
 }  // namespace

@@ -277,10 +277,10 @@ TEST(PoisonTest, CountsWhatWasNotWritten) {
     std::vector<std::byte> bytes(static_cast<size_t>(shape.bytes));
     EXPECT_EQ(CountPoisoned(shape, bytes), 0);
     PoisonOutput(shape, bytes);
-    EXPECT_EQ(CountPoisoned(shape, bytes), 100) << DataTypeName(dtype);
+    EXPECT_EQ(CountPoisoned(shape, bytes), 100) << DataTypeCpp(dtype);
     const auto one = Encode(dtype, {1});
     std::copy(one.begin(), one.end(), bytes.begin() + static_cast<int64_t>(7 * one.size()));
-    EXPECT_EQ(CountPoisoned(shape, bytes), 99) << DataTypeName(dtype);
+    EXPECT_EQ(CountPoisoned(shape, bytes), 99) << DataTypeCpp(dtype);
   }
 }
 
@@ -294,7 +294,7 @@ TEST(PoisonTest, FloatsArePoisonedWithAQuietNaNUnlikeOthers) {
     EXPECT_FALSE(
         CompareOutput(Scaled(0.9, 0.9), shape, bytes, std::as_bytes(std::span(want))).passed);
     const auto computed = Encode(dtype, {kNaN});
-    EXPECT_EQ(CountPoisoned(shape, computed), 0) << DataTypeName(dtype);
+    EXPECT_EQ(CountPoisoned(shape, computed), 0) << DataTypeCpp(dtype);
   }
 }
 

@@ -108,13 +108,6 @@ void DispatchQueue::Fire(TimerKind kind, TimerTarget target, absl::Duration now)
   }
 }
 
-absl::Duration DispatchQueue::NextDue() const {
-  absl::Duration due = absl::InfiniteDuration();
-  if (!timers_.empty()) due = std::get<0>(timers_.begin()->first);
-  if (!waiting_notes_.empty()) due = std::min(due, waiting_notes_.begin()->first);
-  return due;
-}
-
 // --- Items.
 
 DispatchQueue::Item* DispatchQueue::Find(const std::string& evaluation) const {
@@ -511,12 +504,6 @@ std::string DispatchQueue::WaitingReason(const std::string& evaluation, absl::Du
   }
   return absl::StrCat("no registered worker offers device class '", cls.name,
                       "'; registered: ", absl::StrJoin(shown, ", "));
-}
-
-std::string DispatchQueue::Holder(const std::string& evaluation) const {
-  const Item* item = Find(evaluation);
-  if (item == nullptr || item->lease == nullptr || item->lease->worker == nullptr) return "";
-  return item->lease->worker->name;
 }
 
 absl::Duration DispatchQueue::Remaining(const QueueLease& lease, absl::Duration now) const {

@@ -234,8 +234,6 @@ class DispatchQueue {
 
   // Handles every timer that is due.
   void Tick(absl::Duration now);
-  // When Tick has work next; InfiniteDuration when never.
-  absl::Duration NextDue() const;
 
   // --- What the caller must do, in order. Empties the list.
   std::vector<QueueAction> TakeActions() { return std::exchange(actions_, {}); }
@@ -245,8 +243,6 @@ class DispatchQueue {
   bool Contains(const std::string& evaluation) const { return items_.count(evaluation) != 0; }
   // Empty when it does not wait for want of a worker, or not for long.
   std::string WaitingReason(const std::string& evaluation, absl::Duration now) const;
-  // The worker that is granted or leased the evaluation; empty: none.
-  std::string Holder(const std::string& evaluation) const;
   // How long the lease still stands; zero when it is gone.
   absl::Duration Remaining(const QueueLease& lease, absl::Duration now) const;
   // Resource name of the session's worker, or the session's error.

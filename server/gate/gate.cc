@@ -180,18 +180,6 @@ std::string_view GateTierName(GateTier tier) {
   return "default";
 }
 
-std::string_view GateDecisionName(GateDecision decision) {
-  switch (decision) {
-    case GateDecision::kPass:
-      return "PASS";
-    case GateDecision::kRegression:
-      return "REGRESSION";
-    case GateDecision::kInconclusive:
-      return "INCONCLUSIVE";
-  }
-  return "INCONCLUSIVE";
-}
-
 GateResult DecideGate(const GateOptions& options, const std::vector<GateWorkload>& workloads) {
   GateResult result;
   result.margins = MarginsOf(options.tier);

@@ -35,7 +35,6 @@ enum class GateDecision { kPass, kRegression, kInconclusive };
 inline constexpr int kGatePairsMin = 6;           // below: inconclusive
 inline constexpr int kGatePairsToFail = 9;        // below: cannot find a regression
 inline constexpr int kGatePairsDefault = 16;      // a pair count that can decide both ways
-inline constexpr int kGatePairsMax = 32;          // a gate that has not decided by then does not
 inline constexpr double kGateScaleFloor = 0.002;  // log-ratio
 
 // Slowdowns as fractions: 0.005 is 0.5 %.
@@ -49,8 +48,6 @@ GateMargins MarginsOf(GateTier tier);
 // "strict", "default", "loose"; INVALID_ARGUMENT lists them.
 absl::StatusOr<GateTier> ParseGateTier(std::string_view text);
 std::string_view GateTierName(GateTier tier);
-// "PASS", "REGRESSION", "INCONCLUSIVE".
-std::string_view GateDecisionName(GateDecision decision);
 
 // Medians of two fresh runners that ran one after the other, in nanoseconds.
 struct GatePair {

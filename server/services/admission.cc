@@ -79,20 +79,25 @@ absl::Status CheckLanguage(std::string_view field, v1::Language language, std::s
                               v1::Language_Name(language), "; choose another device_class"));
 }
 
-absl::Status CheckWorkloads(const v1::Evaluation& sent, const v1::Problem& problem) {
+// `level` is the resolved one.
+absl::Status CheckWorkloads(const v1::Evaluation& sent, v1::Level level,
+                            const v1::Problem& problem) {
   if (static_cast<size_t>(sent.workloads_size()) > limits::kWorkloadsPerEvaluationMax) {
     return Invalid("TOO_MANY_WORKLOADS", absl::StrCat(sent.workloads_size(), " workloads, at most ",
                                                       limits::kWorkloadsPerEvaluationMax,
                                                       " are allowed; split the evaluation"));
   }
   std::set<std::string> seen;
+  // Without a selection every workload runs, and each problem has one that is measured.
+  bool measures = sent.workloads().empty() || level == v1::VERIFY;
   for (const v1::WorkloadSelector& selector : sent.workloads()) {
     std::string key = selector.name();
-    const bool known_by_name =
-        selector.axes().empty() &&
-        std::any_of(problem.workloads().begin(), problem.workloads().end(),
-                    [&](const v1::Workload& workload) { return workload.name() == key; });
-    if (!known_by_name) {
+    const auto known = std::find_if(
+        problem.workloads().begin(), problem.workloads().end(),
+        [&](const v1::Workload& workload) { return workload.name() == selector.name(); });
+    if (selector.axes().empty() && known != problem.workloads().end()) {
+      measures |= !known->verify_only();
+    } else {
       // The checked, slower way: axes, and errors that list what is known.
       auto resolved = ResolveSelector(problem, selector);
       if (!resolved.ok()) {
@@ -102,11 +107,18 @@ absl::Status CheckWorkloads(const v1::Evaluation& sent, const v1::Problem& probl
                    : resolved.status();
       }
       key = resolved->name;
+      measures |= !resolved->verify_only;
     }
     if (!seen.insert(key).second) {
       return Invalid("WORKLOAD_DUPLICATE",
                      absl::StrCat("workload ", Quoted(key), " is listed twice; list it once"));
     }
+  }
+  if (!measures) {
+    return Invalid("NOTHING_TO_MEASURE",
+                   absl::StrCat("level ", v1::Level_Name(level),
+                                " measures, but every workload that was chosen is only verified (",
+                                *seen.begin(), "); choose level VERIFY, or add another workload"));
   }
   return absl::OkStatus();
 }
@@ -296,7 +308,7 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
     ASSAY_RETURN_IF_ERROR(
         Annotate(CheckCandidateAgainstProblem(*base, *problem), "baseline_candidate"));
   }
-  ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, *problem));
+  ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, out.level(), *problem));
   out.mutable_workloads()->Swap(request->mutable_evaluation()->mutable_workloads());
   ASSAY_RETURN_IF_ERROR(SetConfiguration(sent, judged->spec(), &out));
 

@@ -19,6 +19,10 @@ class AdmissionTest : public ::testing::Test {
   AdmissionTest() {
     v1::Problem problem = TwiceProblem();
     problem.set_digest("d");
+    v1::Workload* ragged = problem.add_workloads();
+    ragged->set_name("ragged");
+    ragged->set_verify_only(true);
+    (*ragged->mutable_axes())["n"] = 13;
     catalogue_.Put(problem);
     stored_ = TwiceCandidate();
     stored_.set_name("candidates/00112233445566778899aabbccddeeff");
@@ -88,6 +92,22 @@ TEST_F(AdmissionTest, TakesAStoredCandidateByName) {
   EXPECT_EQ(got.evaluation.candidate(), stored_.name());
   EXPECT_EQ(got.evaluation.workloads_size(), 2);
   EXPECT_TRUE(got.request_id.empty());
+}
+
+TEST_F(AdmissionTest, AWorkloadThatIsOnlyVerifiedGoesWithOneThatIsMeasured) {
+  v1::CreateEvaluationRequest request = InlineRequest();
+  EXPECT_OK(Admit(request));  // all of the problem's
+  request.mutable_evaluation()->add_workloads()->set_name("ragged");
+  request.mutable_evaluation()->set_level(v1::VERIFY);
+  EXPECT_OK(Admit(request));
+  request.mutable_evaluation()->set_level(v1::RANKED);
+  EXPECT_THAT(Admit(request), HasReason("NOTHING_TO_MEASURE"));
+  request.mutable_evaluation()->add_workloads()->set_name("small");
+  EXPECT_OK(Admit(request));
+  // The same axes, but not the workload that is only verified.
+  request.mutable_evaluation()->clear_workloads();
+  (*request.mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 13;
+  EXPECT_OK(Admit(request));
 }
 
 TEST_F(AdmissionTest, ResolvesConfigurationAndPairs) {
@@ -171,6 +191,14 @@ TEST_F(AdmissionTest, RefusesWithAReason) {
        [](Request* r) {
          r->mutable_evaluation()->add_workloads()->set_name("small");
          r->mutable_evaluation()->add_workloads()->set_name("small");
+       }},
+      {"NOTHING_TO_MEASURE", kInvalid,
+       [](Request* r) { r->mutable_evaluation()->add_workloads()->set_name("ragged"); }},
+      {"NOTHING_TO_MEASURE", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->set_level(v1::PAIRED);
+         *r->mutable_baseline_candidate() = TwiceCandidate();
+         r->mutable_evaluation()->add_workloads()->set_name("ragged");
        }},
       {"TOO_MANY_WORKLOADS", kInvalid,
        [](Request* r) {
@@ -365,7 +393,7 @@ TEST_F(AdmissionTest, ChecksProblems) {
   problem = TwiceProblem();
   problem.clear_reference();
   EXPECT_THAT(admission_.AdmitProblem(&problem), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_NE(GetReason(admission_.AdmitProblem(&problem)), "");
+  EXPECT_THAT(admission_.AdmitProblem(&problem), HasReason("PROBLEM_INVALID"));
   problem = TwiceProblem();
   problem.mutable_files(0)->set_content(std::string(limits::kProblemBytesMax + 1, ' '));
   EXPECT_THAT(admission_.AdmitProblem(&problem), HasReason("PROBLEM_TOO_LARGE"));

@@ -1,11 +1,20 @@
 #include "server/services/leaderboard_service.h"
 
 #include <algorithm>
+#include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "assay/v1/evaluation.pb.h"
+#include "assay/v1/fleet.pb.h"
 #include "assay/v1/leaderboard.grpc.pb.h"
+#include "assay/v1/problem.pb.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "base/strings.h"
+#include "kernels/problem.h"
+#include "server/dispatch/dispatcher.h"
 #include "server/services/admission.h"
 #include "server/services/catalogue.h"
 #include "server/services/unary_call.h"
@@ -14,6 +23,12 @@
 
 namespace assay {
 namespace {
+
+absl::StatusOr<ResolvedWorkload> FindWorkload(const v1::Problem& problem, const std::string& text) {
+  v1::WorkloadSelector selector;
+  ASSAY_RETURN_IF_ERROR(ParseWorkloadSelector(text, &selector));
+  return ResolveSelector(problem, selector);
+}
 
 class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackService {
  public:
@@ -24,25 +39,32 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
                                            v1::GetLeaderboardResponse* response) override {
     const UnaryCall call(services_, context, Rpc::kGetLeaderboard);
     const std::string problem = ProblemName(request->problem());
-    const absl::Status valid = Check(*request, problem);
-    if (!valid.ok()) return call.FinishNow(valid);
+    const absl::StatusOr<std::string> workload = Check(*request, problem);
+    if (!workload.ok()) return call.FinishNow(workload.status());
     const int entries_max = request->entries_max() == 0
                                 ? limits::kPageSizeDefault
                                 : std::min(request->entries_max(), limits::kPageSizeMax);
     return call.FinishOn(
-        services_.reads, [this, problem, request, entries_max, response]() -> absl::Status {
+        services_.reads,
+        [this, problem, workload = *workload, request, entries_max, response]() -> absl::Status {
           ASSAY_ASSIGN_OR_RETURN(
-              auto entries, services_.store->Leaderboard(problem, request->workload(),
-                                                         request->device_class(), entries_max));
+              auto entries, services_.store->Leaderboard(problem, workload, request->device_class(),
+                                                         entries_max));
+          if (entries.empty()) {
+            ASSAY_RETURN_IF_ERROR(CheckDeviceClass(problem, request->device_class()));
+          }
           for (v1::LeaderboardEntry& entry : entries) response->add_entries()->Swap(&entry);
           return absl::OkStatus();
         });
   }
 
  private:
-  absl::Status Check(const v1::GetLeaderboardRequest& request, const std::string& problem) const {
+  // The workload by the name that results have.
+  absl::StatusOr<std::string> Check(const v1::GetLeaderboardRequest& request,
+                                    const std::string& problem) const {
     ASSAY_RETURN_IF_ERROR(CheckResourceName("problems/", problem));
-    if (services_.catalogue->Find(problem) == nullptr) {
+    const std::shared_ptr<const v1::Problem> known = services_.catalogue->Find(problem);
+    if (known == nullptr) {
       return ErrorWithReason(
           absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
           absl::StrCat("'", problem, "' is unknown; ListProblems tells what there is"));
@@ -53,7 +75,29 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
           absl::StrCat("entries_max is ", request.entries_max(),
                        "; use 0 for the default or up to ", limits::kPageSizeMax));
     }
-    return absl::OkStatus();
+    if (request.workload().empty()) return std::string();
+    absl::StatusOr<ResolvedWorkload> workload = FindWorkload(*known, request.workload());
+    if (workload.ok()) return std::move(workload->name);
+    if (!GetReason(workload.status()).empty()) return workload.status();
+    return ErrorWithReason(workload.status().code(), "WORKLOAD_INVALID",
+                           Sv(workload.status().message()));
+  }
+
+  // For a leaderboard without results: is there any such class? Blocks.
+  absl::Status CheckDeviceClass(const std::string& problem, const std::string& device_class) const {
+    if (device_class.empty()) return absl::OkStatus();
+    std::set<std::string> known;
+    for (const v1::Worker& worker : services_.dispatcher->Workers()) {
+      for (const v1::Device& device : worker.devices()) known.insert(device.device_class());
+    }
+    ASSAY_ASSIGN_OR_RETURN(const auto entries, services_.store->Leaderboard(problem, "", "", 1));
+    for (const v1::LeaderboardEntry& entry : entries) known.insert(entry.device_class());
+    if (known.contains(device_class)) return absl::OkStatus();
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "DEVICE_CLASS_NOT_FOUND",
+        absl::StrCat("no result and no worker is of device class '",
+                     absl::CHexEscape(device_class.substr(0, limits::kNameBytesMax)),
+                     "'; known: ", known.empty() ? "none" : absl::StrJoin(known, ", ")));
   }
 
   const ServiceContext services_;

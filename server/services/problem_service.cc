@@ -1,5 +1,6 @@
 #include "server/services/problem_service.h"
 
+#include "absl/strings/str_cat.h"
 #include "assay/v1/problem.grpc.pb.h"
 #include "base/status.h"
 #include "server/services/admission.h"
@@ -12,6 +13,17 @@ namespace assay {
 namespace {
 
 constexpr char kListName[] = "problems";
+
+// The digest leaves the summary out.
+absl::Status CheckSameContent(const v1::Problem& stored, std::string_view digest,
+                              std::string_view summary) {
+  if (stored.digest() == digest && stored.summary() == summary) return absl::OkStatus();
+  return ErrorWithReason(
+      absl::StatusCode::kAlreadyExists, "PROBLEM_VERSION_EXISTS",
+      absl::StrCat(stored.name(), " exists in version ", stored.version(), " with ",
+                   stored.digest() == digest ? "another summary" : "other content",
+                   "; raise `version` above it, or undo the change"));
+}
 
 class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
  public:
@@ -53,26 +65,41 @@ class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
     return call.ContinueOn(services_.reads, [this, call, request, response] {
       v1::Problem problem = request->problem();
       const absl::Status valid = services_.admission->AdmitProblem(&problem);
-      if (!valid.ok() || request->validate_only()) {
-        if (valid.ok()) response->Swap(&problem);
-        return call.Finish(valid);
+      if (!valid.ok()) return call.Finish(valid);
+      if (request->validate_only()) {
+        const absl::Status creatable = CheckAgainstStored(problem);
+        if (creatable.ok()) response->Swap(&problem);
+        return call.Finish(creatable);
       }
       const size_t bytes = problem.ByteSizeLong();
       const absl::Status room = services_.writes->Acquire(1, bytes);
       if (!room.ok()) return call.Finish(room);
-      services_.store->CreateProblem(
-          std::move(problem), [this, call, bytes, response](absl::StatusOr<v1::Problem> stored) {
-            services_.writes->Release(1, bytes);
-            if (stored.ok()) {
-              services_.catalogue->Put(*stored);
-              response->Swap(&*stored);
-            }
-            call.Finish(stored.status());
-          });
+      services_.store->CreateProblem(std::move(problem), [this, call, bytes, request, response](
+                                                             absl::StatusOr<v1::Problem> stored) {
+        services_.writes->Release(1, bytes);
+        if (!stored.ok()) return call.Finish(stored.status());
+        services_.catalogue->Put(*stored);
+        // The store compares digests only.
+        const absl::Status same =
+            CheckSameContent(*stored, stored->digest(), request->problem().summary());
+        if (same.ok()) response->Swap(&*stored);
+        call.Finish(same);
+      });
     });
   }
 
  private:
+  // What the store would say to the problem's version. Blocks.
+  absl::Status CheckAgainstStored(const v1::Problem& problem) {
+    const auto newest = services_.store->GetProblem(problem.name(), 0);
+    if (absl::IsNotFound(newest.status())) return absl::OkStatus();
+    if (!newest.ok()) return newest.status();
+    if (problem.version() > newest->version()) return absl::OkStatus();
+    const auto known = services_.store->GetProblem(problem.name(), problem.version());
+    if (!known.ok() && !absl::IsNotFound(known.status())) return known.status();
+    return CheckSameContent(known.ok() ? *known : *newest, problem.digest(), problem.summary());
+  }
+
   const ServiceContext services_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
 #include "server/services/service_fixture.h"
 
 namespace assay {
@@ -142,8 +143,11 @@ TEST_F(ServiceTest, ProblemsRoundTrip) {
   const grpc::Status clash = problem_stub_->CreateProblem(Context().get(), request, &ignored);
   EXPECT_EQ(clash.error_code(), grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_EQ(ReasonOf(clash), "PROBLEM_VERSION_EXISTS");
-  request.mutable_problem()->set_version(2);
   request.set_validate_only(true);
+  EXPECT_EQ(ReasonOf(problem_stub_->CreateProblem(Context().get(), request, &ignored)),
+            "PROBLEM_VERSION_EXISTS")
+      << "validate_only refuses what the call refuses";
+  request.mutable_problem()->set_version(2);
   ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), request, &ignored));
   v1::GetProblemRequest get;
   get.set_name("problems/twice");
@@ -153,6 +157,17 @@ TEST_F(ServiceTest, ProblemsRoundTrip) {
   request.set_validate_only(false);
   ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), request, &ignored));
   EXPECT_EQ(catalogue_.Find("problems/twice")->version(), 2);
+  // An older version: the one that is stored, or none.
+  for (const bool validate_only : {true, false}) {
+    v1::CreateProblemRequest older;
+    older.set_validate_only(validate_only);
+    *older.mutable_problem() = TwiceProblem();
+    ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), older, &ignored));
+    older.mutable_problem()->set_summary("c = a + a");
+    const grpc::Status renamed = problem_stub_->CreateProblem(Context().get(), older, &ignored);
+    EXPECT_EQ(ReasonOf(renamed), "PROBLEM_VERSION_EXISTS");
+    EXPECT_THAT(renamed.error_message(), ::testing::HasSubstr("another summary"));
+  }
   v1::ListProblemsResponse list;
   ASSERT_RPC_OK(problem_stub_->ListProblems(Context().get(), {}, &list));
   ASSERT_EQ(list.problems_size(), 1);
@@ -227,7 +242,7 @@ TEST_F(ServiceTest, FleetPagesAndDrains) {
             "WORKER_NOT_FOUND");
 }
 
-TEST_F(ServiceTest, LeaderboardNeedsAKnownProblem) {
+TEST_F(ServiceTest, LeaderboardNeedsKnownNames) {
   CreateTwice();
   v1::GetLeaderboardRequest request;
   v1::GetLeaderboardResponse response;
@@ -237,6 +252,29 @@ TEST_F(ServiceTest, LeaderboardNeedsAKnownProblem) {
   request.set_problem("problems/none");
   EXPECT_EQ(ReasonOf(leaderboard_stub_->GetLeaderboard(Context().get(), request, &response)),
             "PROBLEM_NOT_FOUND");
+  request.set_problem("problems/twice");
+  const std::pair<const char*, const char*> workloads[] = {{"small", ""},
+                                                           {"n=77", ""},
+                                                           {"smal", "WORKLOAD_NOT_FOUND"},
+                                                           {"m=77", "WORKLOAD_INVALID"},
+                                                           {"no name", "WORKLOAD_INVALID"}};
+  for (const auto& [workload, reason] : workloads) {
+    request.set_workload(workload);
+    EXPECT_EQ(ReasonOf(leaderboard_stub_->GetLeaderboard(Context().get(), request, &response)),
+              reason)
+        << workload;
+  }
+  request.clear_workload();
+  RegisterWorker("w1");
+  request.set_device_class("cpu-test-avx2");
+  ASSERT_RPC_OK(leaderboard_stub_->GetLeaderboard(Context().get(), request, &response));
+  request.set_device_class("cpu-test-avx512");
+  const grpc::Status unknown =
+      leaderboard_stub_->GetLeaderboard(Context().get(), request, &response);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(unknown), "DEVICE_CLASS_NOT_FOUND");
+  EXPECT_THAT(unknown.error_message(), ::testing::HasSubstr("known: cpu-test-avx2"));
+  request.clear_device_class();
   request.clear_problem();
   EXPECT_EQ(ReasonOf(leaderboard_stub_->GetLeaderboard(Context().get(), request, &response)),
             "NAME_INVALID");

@@ -8,6 +8,8 @@ import unittest
 
 import harness
 
+# A workload of vector_add that is only verified.
+VERIFY_ONLY = "prime"
 CANDIDATES = os.path.join(harness.SOURCE, "tests", "candidates")
 
 
@@ -75,6 +77,83 @@ class Admission(unittest.TestCase):
             self.assertEqual(done.returncode, 2, words)
             self.assertTrue(done.stderr)
 
+    def test_help(self):
+        for words in (["assay", "--help"], ["assay", "gate", "--help"], ["assay-server", "--help"],
+                      ["assay-worker", "--help"]):
+            done = subprocess.run([os.path.join(harness.BIN, words[0]), *words[1:]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), words)
+            self.assertTrue(done.stdout)
+
+    def test_server_address(self):
+        for address in ("", "localhost", "host:port", "http://host:1"):
+            done = subprocess.run([os.path.join(harness.BIN, "assay"), "fleet", "list", "--server", address],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), address)
+            self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+            self.assertIn(b"HOST:PORT", done.stderr)
+
+    def test_what_was_created_before_a_refusal_is_named(self):
+        good = harness.candidate("vector_add", "plain")
+        other = self.file("other.cc", b"void nothing_like_this(const float*) {}\n")
+        words = ("submit", good, "--workload", "n=100", harness.candidate("gelu", "plain"),
+                 harness.candidate("gemm_f32", "plain"))
+        code, objects = self.service.json(*words)
+        self.assertEqual(code, 2)
+        self.assertEqual([list(o)[0] for o in objects[-1:]], ["error"])
+        self.assertEqual(objects[-1]["error"]["reason"], "WORKLOAD_INVALID")
+        self.assertIn("gemm_f32", objects[-1]["error"]["message"])
+        self.assertEqual([o["problem"] for o in objects[:-1]], ["problems/vector_add", "problems/gelu"])
+        for created in objects[:-1]:
+            self.assertEqual(self.service.cli("evaluations", "show", created["name"])[0], 0)
+        code, out = self.service.cli(*words)
+        self.assertEqual((code, out.count("evaluations/")), (2, 2), out)
+        self.assertIn("2 before it were created", self.service.last_stderr)
+        # A file that cannot be read is found before anything is created.
+        code, objects = self.service.json("submit", good, other)
+        self.assertEqual((code, len(objects)), (2, 1))
+
+    def test_links_out_of_the_folder(self):
+        link = os.path.join(self.directory.name, "link.cc")
+        os.symlink("/etc/hostname", link)
+        self.refused("CANDIDATE_MALFORMED", link, "--problem", "vector_add")
+        folder = os.path.join(self.directory.name, "linked")
+        os.makedirs(folder)
+        with open(os.path.join(harness.PROBLEMS, "vector_add", "problem.textproto"), "rb") as file:
+            self.file("linked/problem.textproto", file.read())
+        os.symlink("/etc/hostname", os.path.join(folder, "reference.cc"))
+        code, objects = self.service.json("problems", "create", folder)
+        self.assertEqual((code, objects[0]["error"]["reason"]), (2, "PROBLEM_MALFORMED"), objects)
+
+    def test_nothing_to_measure(self):
+        plain = harness.candidate("vector_add", "plain")
+        for words in (("submit", plain), ("submit", plain, "--level", "ranked"),
+                      ("gate", "--baseline", plain, "--candidate", plain)):
+            code, objects = self.service.json(*words, "--workload", VERIFY_ONLY)
+            self.assertEqual((code, objects[0]["error"]["reason"]), (2, "NOTHING_TO_MEASURE"), objects)
+        self.assertEqual(self.service.cli("submit", plain, "--level", "verify", "--workload", VERIFY_ONLY)[0], 0)
+
+    def test_leaderboard_of_what_is_unknown(self):
+        for words, reason, known in ((("--workload", "enormous"), "WORKLOAD_NOT_FOUND", VERIFY_ONLY),
+                                     (("--device", "cpu-none"), "DEVICE_CLASS_NOT_FOUND", "known: ")):
+            code, objects = self.service.json("leaderboard", "vector_add", *words)
+            self.assertEqual((code, objects[0]["error"]["reason"]), (2, reason), objects)
+            self.assertIn(known, objects[0]["error"]["message"])
+
+    def test_a_cut_list_says_so(self):
+        for _ in range(3):
+            self.service.cli("submit", harness.candidate("vector_add", "plain"), "--level", "verify")
+        names = []
+        words = []
+        for _ in range(2):
+            code, objects = self.service.json("evaluations", "list", "--limit", "1", *words)
+            self.assertEqual((code, len(objects)), (0, 1))
+            names.append(objects[0]["name"])
+            words = ["--page-token", self.service.last_stderr.split("--page-token ")[1].split(",")[0]]
+        self.assertGreater(names[0], names[1])
+        self.service.cli("evaluations", "list")
+        self.assertEqual(self.service.last_stderr, "")
+
     def test_no_server(self):
         done = subprocess.run([os.path.join(harness.BIN, "assay"), "fleet", "list", "--server", "127.0.0.1:1"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
@@ -124,6 +203,14 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(got[:2], ("SUCCEEDED", verdict), "%s: %s" % (got, outcome.get("message")))
                 self.assertIn(outcome["reason"], reasons, outcome["message"])
                 self.assertTrue(outcome["message"])
+
+    def test_answers_derived_from_earlier_ones_are_suspect(self):
+        evaluation = self.service.judge(os.path.join(CANDIDATES, "hostile", "derives_answers.cc"), "--level", "quick",
+                                        "--workload", "square_256")
+        outcome = evaluation["outcome"]
+        self.assertEqual(outcome["verdict"], "PASSED", outcome["message"])
+        findings = {finding["detector"]: finding for finding in outcome.get("findings", [])}
+        self.assertEqual(findings["derived_answers"]["severity"], "SUSPECT", findings)
 
     def test_a_good_candidate_passes_afterwards(self):
         evaluation = self.service.judge(harness.candidate("vector_add", "avx2"), "--level", "verify")

@@ -173,6 +173,8 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
             file.write("void scale_reference(const float* x, double* y, int64_t n) { __builtin_trap(); }\n")
         code, objects = self.service.json("problems", "create", folder)
         self.assertEqual((code, objects[0]["error"]["reason"]), (2, "PROBLEM_VERSION_EXISTS"))
+        code, objects = self.service.json("problems", "create", folder, "--validate-only")
+        self.assertEqual((code, objects[0]["error"]["reason"]), (2, "PROBLEM_VERSION_EXISTS"))
         path = os.path.join(folder, "problem.textproto")
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -181,6 +183,7 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
         self.assertEqual(self.service.cli("problems", "create", folder)[0], 0)
         evaluation = self.service.judge(source, "--problem", "scale")
         self.assertEqual(evaluation["outcome"]["verdict"], "INVALID_PROBLEM", evaluation["outcome"])
+        self.assertEqual(self.service.cli("submit", source, "--problem", "scale", "--wait")[0], 2)
 
     def test_gate_finds_a_slower_candidate(self):
         slow = self.write("slow.cc", SLOW)
@@ -193,7 +196,7 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
         code, out = self.service.cli("gate", "--baseline", slow, "--candidate", fast, "--workload", "n=20000",
                                      "--pairs", "12", "--markdown")
         self.assertEqual(code, 0, out)
-        self.assertIn("| n=20000 | PASS |", out)
+        self.assertIn("| ` n=20000 ` | PASS |", out)
 
     def test_gate_refuses_to_compare_what_is_wrong(self):
         wrong = self.write("wrong.cc", "void vector_add(const float* a, const float* b, float* c, int64_t n) "
@@ -202,29 +205,80 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
                                           harness.candidate("vector_add", "plain"), "--candidate", wrong,
                                           "--workload", "n=1000")
         self.assertEqual((code, objects[0]["decision"]), (5, "NOT_CORRECT"))
-
-    def test_drained_worker_takes_nothing(self):
-        code, _ = self.service.cli("fleet", "drain", "w1")
-        self.assertEqual(code, 0)
-        try:
-            code, objects = self.service.json("submit", harness.candidate("vector_add", "plain"), "--level", "verify",
-                                              "--workload", "n=10")
-            name = objects[0]["name"]
-            _, workers = self.service.json("fleet", "list")
-            self.assertEqual(workers[0]["state"], "DRAINING")
-            _, shown = self.service.json("evaluations", "show", name)
-            self.assertEqual(shown[0]["state"], "QUEUED")
-        finally:
-            self.service.cli("fleet", "undrain", "w1")
-        code, out = self.service.cli("evaluations", "watch", name)
-        self.assertEqual(code, 0, out)
+        # A wrong baseline says nothing of the candidate.
+        words = ("gate", "--problem", "vector_add", "--baseline", wrong, "--candidate",
+                 harness.candidate("vector_add", "plain"), "--workload", "n=1000")
+        code, objects = self.service.json(*words)
+        self.assertEqual((code, objects[0]["decision"]), (2, "BASELINE_INVALID"))
+        self.assertIn(wrong, objects[0]["explanation"])
+        self.assertIn("BASELINE_FAILED", objects[0]["explanation"])
+        code, out = self.service.cli(*words, "--markdown")
+        self.assertEqual(code, 2)
+        self.assertIn(wrong, out)
+        self.assertEqual(self.service.cli(*words, "--markdown", "--json")[0], 2)
 
     def test_doctor_reports(self):
         code, out = self.service.cli("doctor", "--json")
-        self.assertIn(code, (0, 4))
-        names = {check["name"] for check in json.loads(out)["checks"]}
-        self.assertIn("compiler", names)
-        self.assertTrue(any(name.startswith("wall ") for name in names))
+        checks = {check["name"]: check for check in json.loads(out)["checks"]}
+        fit = all(check["ok"] for check in checks.values() if check["required"])
+        self.assertEqual(code, 0 if fit else 4, out)
+        self.assertFalse(checks["openblas"]["required"])
+        for name, required in (("compiler", True), ("wall seccomp", True), ("wall files", True), ("wall uid", False)):
+            self.assertEqual(checks[name]["required"], required, name)
+
+
+class TwoWorkers(unittest.TestCase):
+    def setUp(self):
+        self.service = harness.Service()
+        self.addCleanup(self.service.close)
+        self.first = self.service.worker
+        self.addCleanup(self.first.kill)
+
+    def submit(self, count):
+        names = []
+        for _ in range(count):
+            code, objects = self.service.json("submit", harness.candidate("vector_add", "plain"), "--level", "verify",
+                                              "--workload", "n=10")
+            self.assertEqual(code, 0, objects)
+            names.append(objects[0]["name"])
+        return names
+
+    def judged_by(self, names):
+        workers = set()
+        for name in names:
+            code, out = self.service.cli("evaluations", "watch", name)
+            self.assertEqual(code, 0, out)
+            _, shown = self.service.json("evaluations", "show", name)
+            workers.add(shown[0]["worker"])
+        return workers
+
+    def test_drained_worker_takes_nothing(self):
+        self.assertEqual(self.service.cli("fleet", "drain", "w1")[0], 0)
+        _, workers = self.service.json("fleet", "list")
+        self.assertEqual(workers[0]["state"], "DRAINING")
+        # It alone is there, and asks for work as long as the other takes to start.
+        names = self.submit(4)
+        second = self.service.start_worker("w2")
+        self.assertEqual(self.judged_by(names), {"workers/w2"})
+        self.assertEqual(self.service.cli("fleet", "undrain", "w1")[0], 0)
+        second.kill()
+        self.assertEqual(self.judged_by(self.submit(1)), {"workers/w1"})
+
+    def test_two_workers_of_one_machine_share_no_user_id(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root takes user ids")
+        second = self.service.start_worker("w2")
+        shares = {}
+        with open("/proc/locks", encoding="ascii") as file:
+            for line in file:
+                words = line.split()
+                if "FLOCK" in words:
+                    place = words.index("FLOCK")
+                    shares.setdefault(int(words[place + 3]), set()).add(int(words[place + 4].split(":")[2]))
+        files = {os.stat(os.path.join("/run/assay", name)).st_ino for name in os.listdir("/run/assay")}
+        ours, theirs = (shares.get(worker.popen.pid, set()) & files for worker in (self.first, second))
+        self.assertEqual((len(ours), len(theirs)), (1, 1))
+        self.assertNotEqual(ours, theirs)
 
 
 if __name__ == "__main__":

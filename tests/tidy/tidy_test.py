@@ -41,6 +41,15 @@ BANNED = [
      ("worker/runner/runner_main.cc",)),
 ]
 
+# Where reasons are documented, and upper-case words of the sources that are none.
+REASONS = "proto/README.md"
+NOT_REASONS = {
+    "ASSAY_SERVER", "HOME", "NO_COLOR", "TMPDIR", "XDG_STATE_HOME",  # environment
+    "BEGIN", "COMMIT", "ROLLBACK",  # SQL
+    "BUILD", "MEASURE",  # stages
+    "ALL", "CPP", "DRAM", "NULL", "RANKED", "RLIMIT_AS", "SHA256", "SIG",
+}
+
 LINES_MAX = 600
 LONG_FILES = set()
 
@@ -114,6 +123,34 @@ def check_text(path, lines):
             yield number, "blank at the end of the line"
 
 
+def check_reasons(root, paths):
+    """Every reason of the sources stands in proto/README.md, and every one of its tables in the sources."""
+    used = {}
+    for path in paths:
+        if (not path.endswith((".cc", ".h")) or is_candidate(path) or path.startswith("tests/")
+                or path.endswith(("_test.cc", "_bench.cc")) or "/testing/" in path or "fixture" in path):
+            continue
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                for word in re.findall(r'"([A-Z][A-Z0-9_]{2,})"', line):
+                    used.setdefault(word, (path, number))
+    with open(os.path.join(root, REASONS), encoding="utf-8") as file:
+        lines = file.readlines()
+    documented = set(re.findall(r"\b[A-Z][A-Z0-9_]+\b", "".join(lines)))
+    for word in sorted(set(used) - documented - NOT_REASONS):
+        yield used[word] + ("the reason %s is not in %s (or belongs to NOT_REASONS of the tidy test)" % (word, REASONS),)
+    for word in sorted(NOT_REASONS - set(used) | NOT_REASONS & documented):
+        yield "tests/tidy/tidy_test.py", 1, "NOT_REASONS need not have " + word
+    in_table = False
+    for number, line in enumerate(lines, 1):
+        in_table = line.startswith("| reason |") or (in_table and line.startswith("|"))
+        if not in_table or line.startswith(("| reason |", "|---")):
+            continue
+        for word in line.split("|")[1].split(","):
+            if word.strip() not in used:
+                yield REASONS, number, "no source has the reason " + word.strip()
+
+
 def main():
     root = sys.argv[1]
     breaches = []
@@ -139,6 +176,7 @@ def main():
         if (path.startswith("scripts/") and "." not in os.path.basename(path)
                 and not os.access(os.path.join(root, path), os.X_OK)):
             breaches.append((path, 1, "not executable"))
+    breaches.extend(check_reasons(root, tracked(root)))
     for path, number, text in breaches:
         print("%s:%d: %s" % (path, number, text))
     if checked < 20:

@@ -43,6 +43,7 @@ absl::StatusOr<int> RunList(const CommandContext& context) {
     request.set_problem(absl::StrCat("problems/", ProblemId(context.arguments.Get("problem"))));
   }
   request.set_page_size(static_cast<int>(limit));
+  request.set_page_token(context.arguments.Get("page-token"));
   Connection connection(context.server);
   v1::ListCandidatesResponse response;
   ASSAY_RETURN_IF_ERROR(connection.ToStatus(
@@ -56,6 +57,7 @@ absl::StatusOr<int> RunList(const CommandContext& context) {
                     Printable(spec.origin().author()), Printable(spec.origin().model())});
   }
   if (!context.json) std::cout << FormatTable(rows);
+  TellOfMore(response.next_page_token());
   return kExitPassed;
 }
 
@@ -68,9 +70,9 @@ std::vector<Command> CandidateCommands() {
            .flags = {},
            .run = RunShow},
           {.name = "candidates list",
-           .usage = "[--problem NAME] [--limit N] [--json]",
-           .help = "List candidates, newest first",
-           .flags = {.valued = {"problem", "limit"}, .switches = {}},
+           .usage = "[--problem NAME] [--limit N] [--page-token TOKEN] [--json]",
+           .help = "List candidates, newest first; 50 unless --limit says otherwise",
+           .flags = {.valued = {"problem", "limit", "page-token"}, .switches = {}},
            .run = RunList}};
 }
 

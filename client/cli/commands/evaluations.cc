@@ -24,6 +24,7 @@ absl::StatusOr<int> RunList(const CommandContext& context) {
   Connection connection(context.server);
   v1::ListEvaluationsRequest request;
   request.set_filter(context.arguments.Get("filter"));
+  request.set_page_token(context.arguments.Get("page-token"));
   int64_t left = limit;
   do {
     request.set_page_size(static_cast<int>(std::min<int64_t>(left, limits::kPageSizeMax)));
@@ -36,6 +37,7 @@ absl::StatusOr<int> RunList(const CommandContext& context) {
     left -= response.evaluations_size();
     request.set_page_token(response.next_page_token());
   } while (left > 0 && !request.page_token().empty());
+  TellOfMore(request.page_token());
   return kExitPassed;
 }
 
@@ -90,9 +92,9 @@ absl::StatusOr<int> RunCancel(const CommandContext& context) {
 
 std::vector<Command> EvaluationCommands() {
   return {{.name = "evaluations list",
-           .usage = "[--filter EXPRESSION] [--limit N] [--json]",
-           .help = "List evaluations, newest first",
-           .flags = {.valued = {"filter", "limit"}, .switches = {}},
+           .usage = "[--filter EXPRESSION] [--limit N] [--page-token TOKEN] [--json]",
+           .help = "List evaluations, newest first; 50 unless --limit says otherwise",
+           .flags = {.valued = {"filter", "limit", "page-token"}, .switches = {}},
            .run = RunList},
           {.name = "evaluations show",
            .usage = "NAME [--samples] [--json]",

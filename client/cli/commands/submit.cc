@@ -1,13 +1,13 @@
 // assay submit: reads candidates from files, creates evaluations, and waits for the verdicts with
 // --wait.
-#include <unistd.h>
-
 #include <iostream>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
+#include "client/cli/progress.h"
 #include "client/cli/report.h"
 #include "client/cli/rpc.h"
 #include "client/cli/submission.h"
@@ -17,23 +17,10 @@ namespace {
 
 constexpr int64_t kWaitSecondsMax = 7 * 24 * 3600;
 
-// A line that is rewritten on a terminal, and nothing elsewhere.
-class Progress {
- public:
-  void Show(const std::string& text) {
-    if (!enabled_ || text == last_) return;
-    std::cerr << "\r\x1b[K" << text << std::flush;
-    last_ = text;
-  }
-  void Clear() {
-    if (enabled_ && !last_.empty()) std::cerr << "\r\x1b[K" << std::flush;
-    last_.clear();
-  }
-
- private:
-  const bool enabled_ = isatty(STDERR_FILENO) != 0;
-  std::string last_;
-};
+void Print(const CommandContext& context, const v1::Evaluation& evaluation) {
+  std::cout << (context.json ? ToJson(evaluation) + "\n" : EvaluationReport(evaluation))
+            << std::flush;
+}
 
 absl::StatusOr<int> RunSubmit(const CommandContext& context) {
   const Arguments& arguments = context.arguments;
@@ -54,29 +41,34 @@ absl::StatusOr<int> RunSubmit(const CommandContext& context) {
   Connection connection(context.server);
   int code = kExitPassed;
   std::vector<v1::Evaluation> created;
-  for (const v1::CreateEvaluationRequest& request : requests) {
-    v1::Evaluation evaluation;
-    ASSAY_RETURN_IF_ERROR(connection.ToStatus(connection.evaluations().CreateEvaluation(
-        Connection::Context().get(), request, &evaluation)));
-    created.push_back(std::move(evaluation));
+  for (size_t i = 0; i < requests.size(); ++i) {
+    auto evaluation = connection.Create(std::move(requests[i]));
+    if (!evaluation.ok()) {
+      // Those before it exist and run: their names are the only way to them.
+      for (const v1::Evaluation& before : created) Print(context, before);
+      if (created.empty()) return evaluation.status();
+      return Annotate(evaluation.status(),
+                      absl::StrCat(arguments.positional()[i], " (", created.size(),
+                                   " before it were created and stay)"));
+    }
+    created.push_back(*std::move(evaluation));
   }
   Progress progress;
-  for (v1::Evaluation& evaluation : created) {
-    if (arguments.Has("wait") && !IsFinal(evaluation.state())) {
-      ASSAY_ASSIGN_OR_RETURN(evaluation,
-                             connection.WaitFor(evaluation.name(), absl::Seconds(timeout_s),
-                                                [&](const v1::Evaluation& snapshot) {
-                                                  progress.Show(EvaluationLine(snapshot));
-                                                }));
+  for (size_t i = 0; i < created.size(); ++i) {
+    if (arguments.Has("wait") && !IsFinal(created[i].state())) {
+      auto finished = connection.WaitFor(
+          created[i].name(), absl::Seconds(timeout_s),
+          [&](const v1::Evaluation& snapshot) { progress.Show(EvaluationLine(snapshot)); });
       progress.Clear();
+      if (!finished.ok()) {
+        for (; i < created.size(); ++i) Print(context, created[i]);
+        return finished.status();
+      }
+      created[i] = *std::move(finished);
     }
-    if (context.json) {
-      std::cout << ToJson(evaluation) << std::endl;
-    } else {
-      std::cout << EvaluationReport(evaluation) << std::flush;
-    }
+    Print(context, created[i]);
     // The first that did not pass decides.
-    if (arguments.Has("wait") && code == kExitPassed) code = ExitCodeOf(evaluation);
+    if (arguments.Has("wait") && code == kExitPassed) code = ExitCodeOf(created[i]);
   }
   return code;
 }

@@ -9,12 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/process.h"
+#include "client/cli/restarts.h"
 
 namespace assay {
 namespace {
@@ -25,7 +27,6 @@ constexpr absl::Duration kWorkerStart = absl::Seconds(180);
 // A worker finishes its evaluation before it stops.
 constexpr absl::Duration kDrain = absl::Seconds(330);
 constexpr absl::Duration kServerStop = absl::Seconds(30);
-constexpr int kRestartsMax = 5;
 
 volatile sig_atomic_t stop_requested = 0;
 extern "C" void OnStopSignal(int) { stop_requested = 1; }
@@ -85,16 +86,18 @@ absl::StatusOr<ChildProcess> StartWorker(const UpOptions& options, const std::st
 // Until a signal comes or a child cannot be kept up.
 absl::StatusOr<int> Supervise(const UpOptions& options, const std::string& address,
                               ChildProcess& server, ChildProcess& worker) {
-  int restarts = 0;
+  RestartBudget restarts;
   while (stop_requested == 0) {
     if (server.Poll().has_value()) {
       return absl::UnavailableError("assay-server ended; its own message stands above");
     }
     if (worker.Poll().has_value()) {
-      if (++restarts > kRestartsMax) {
-        return absl::UnavailableError(absl::StrCat("assay-worker ended ", restarts, " times"));
+      if (!restarts.Take(SystemClock()->Monotonic())) {
+        return absl::UnavailableError(
+            absl::StrCat("assay-worker ended more than ", kRestartsMax, " times within ",
+                         absl::FormatDuration(kRestartWindow), "; its own messages stand above"));
       }
-      Log(LogLevel::kWarning, "worker_restart", {{"count", absl::StrCat(restarts)}});
+      Log(LogLevel::kWarning, "worker_restart");
       ASSAY_ASSIGN_OR_RETURN(worker, StartWorker(options, address));
     }
     absl::SleepFor(absl::Milliseconds(100));
