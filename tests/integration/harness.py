@@ -148,3 +148,11 @@ class Service:
         if len(objects) != 1 or "error" in objects[0]:
             raise AssertionError("exit %d: %s %s" % (code, objects, self.last_stderr))
         return objects[0]
+
+    def verify_words(self, problem):
+        """Arguments that verify a candidate: on all workloads, or on a small one where everything is slow."""
+        words = ["--level", "verify"]
+        if os.environ.get("ASSAY_TEST_SMALL"):
+            _, problems = self.json("problems", "show", problem)
+            words += ["--workload", next(w["name"] for w in problems[0]["workloads"] if w["verify_only"])]
+        return words

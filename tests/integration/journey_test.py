@@ -46,7 +46,7 @@ class Journey(unittest.TestCase):
             for name in sorted(os.listdir(os.path.join(harness.PROBLEMS, problem, "candidates"))):
                 path = os.path.join(harness.PROBLEMS, problem, "candidates", name)
                 with self.subTest(problem=problem, candidate=name):
-                    evaluation = self.service.judge(path, "--level", "verify")
+                    evaluation = self.service.judge(path, *self.service.verify_words(problem))
                     self.assertEqual(evaluation["outcome"]["verdict"], "PASSED", evaluation["outcome"]["message"])
 
     def test_every_wrong_candidate_of_a_problem_is_incorrect(self):
@@ -55,7 +55,7 @@ class Journey(unittest.TestCase):
             folder = os.path.join(harness.PROBLEMS, problem, "candidates_wrong")
             for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
                 with self.subTest(problem=problem, candidate=name):
-                    evaluation = self.service.judge(os.path.join(folder, name), "--level", "verify")
+                    evaluation = self.service.judge(os.path.join(folder, name), *self.service.verify_words(problem))
                     self.assertEqual(evaluation["outcome"]["verdict"], "INCORRECT", evaluation["outcome"])
                     self.assertTrue(evaluation["outcome"]["message"])
                 count += 1

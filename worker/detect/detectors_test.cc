@@ -56,6 +56,35 @@ TEST(HiddenWorkDetectorTest, OnlyThatFault) {
   EXPECT_THAT(findings[0].evidence, HasSubstr("88800 ns, an empty call needs 1200 ns"));
 }
 
+TEST(HiddenWorkDetectorTest, WhatTheKernelCannotTellIsSuspect) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeHiddenWorkDetector()->Inspect(evidence), IsEmpty()) << "not measured";
+  work.mutable_samples()->add_warm_ns(100);
+  const auto findings = MakeHiddenWorkDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::SUSPECT);
+  EXPECT_EQ(findings[0].verdict, 0);
+  work.set_empty_outside_ns(3'000);
+  EXPECT_THAT(MakeHiddenWorkDetector()->Inspect(evidence), IsEmpty());
+}
+
+TEST(FasterThanCeilingTest, ColdCallsHaveTheSameCeiling) {
+  v1::WorkloadResult result;
+  result.mutable_measurement()->set_median_ns(1'000);
+  result.mutable_measurement()->mutable_cold()->set_median_ns(50);
+  result.mutable_ceiling()->set_time_ns(100);
+  result.set_efficiency_ratio(0.1);
+  Evidence evidence;
+  evidence.results = {&result};
+  const auto findings = MakeFasterThanCeilingDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].reason, "FASTER_THAN_CEILING");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("cold caches"));
+}
+
 TEST(DerivedAnswersDetectorTest, SuspectsLargeGainsAndNotesSmallOnes) {
   internal::v1::RunnerReport report;
   internal::v1::RunnerWorkloadReport& work = *report.add_workloads();

@@ -36,6 +36,19 @@ bool CreatesProcess(int number) {
   }
 }
 
+// What honest candidates meant, where it is not plain.
+const char* SyscallHint(int number) {
+  return number == SYS_openat
+             ? "; sysconf, std::random_device and std::thread::hardware_concurrency open files too"
+             : "";
+}
+
+const char* SignalHint(int signal_number) {
+  return signal_number == SIGILL ? "; this worker's processor may lack the instruction: ask "
+                                   "__builtin_cpu_supports first"
+                                 : "";
+}
+
 GuestEnd Make(GuestFaultKind kind, std::string message, int signal_number = 0) {
   GuestEnd end;
   end.kind = static_cast<int>(kind);
@@ -78,10 +91,12 @@ GuestEnd ExplainRecord(const GuestFaultRecord& fault, const std::vector<TensorPl
   switch (kind) {
     case GuestFaultKind::kSignal:
       if (fault.signal == SIGSEGV || fault.signal == SIGBUS) return ExplainAddress(fault, tensors);
-      return Make(kind, SignalName(fault.signal), fault.signal);
+      return Make(kind, absl::StrCat(SignalName(fault.signal), SignalHint(fault.signal)),
+                  fault.signal);
     case GuestFaultKind::kForbiddenSyscall:
       return Make(CreatesProcess(fault.syscall) ? GuestFaultKind::kProcessCreation : kind,
-                  absl::StrCat("called ", SyscallName(fault.syscall), ", which is forbidden"),
+                  absl::StrCat("called ", SyscallName(fault.syscall), ", which is forbidden",
+                               SyscallHint(fault.syscall)),
                   SIGSYS);
     case GuestFaultKind::kLoadFailed:
     case GuestFaultKind::kMemoryLimit:

@@ -39,6 +39,7 @@ TEST(FaultReportTest, AProcessIsToldFromOtherForbiddenCalls) {
     {SYS_clone3, Kind::PROCESS_CREATION, "clone3"},
     {SYS_execve, Kind::FORBIDDEN_SYSCALL, "execve"},
     {SYS_socket, Kind::FORBIDDEN_SYSCALL, "socket"},
+    {SYS_openat, Kind::FORBIDDEN_SYSCALL, "hardware_concurrency"},
     {99999, Kind::FORBIDDEN_SYSCALL, "99999"},
   };
   for (const auto& row : rows) {

@@ -61,22 +61,23 @@ TEST_F(HiddenWorkGuestTest, WorkAfterForgedCompletionShows) {
   std::unique_ptr<GuestSession> session = LoadedFrom(Build("int x;", ForgerDefines() + kForger), 0);
   ASSERT_NE(session, nullptr);
   double outside_ns_max = 0;
-  for (int call = 0; call < 20; ++call) {
+  // On a busy machine the account of many calls is void, or less than the truth.
+  for (int call = 0; call < 500 && outside_ns_max < 1e6; ++call) {
     const std::optional<CallTiming> timing = session->Call(GuestCache::kLeave, kCallMax);
     ASSERT_TRUE(timing.has_value()) << session->ended()->message;
     outside_ns_max = std::max(outside_ns_max, timing->outside_ns.value_or(0));
   }
-  // Of 2 ms; on a busy machine the guest may be without a core for a part of it.
-  EXPECT_GE(outside_ns_max, 0.5e6) << session->output();
+  EXPECT_GE(outside_ns_max, 1e6) << "of 2 ms: " << session->output();
 }
 
-// The same, but what it does late is the second half of its output, in a microsecond.
+// The same, but what it does late, a tenth of a millisecond after completion, is the second half of
+// its output.
 TEST_F(HiddenWorkGuestTest, AnOutputWrittenAfterCompletionEndsTheGuest) {
   std::string forger(kForger);
-  const size_t late = forger.find("  timespec a, b;");
+  const size_t late = forger.find("2000000");
   ASSERT_NE(late, std::string::npos);
   forger.resize(late);
-  forger += "  for (int64_t i = 512; i < 1024; ++i) out[i] = 1;\n}\n";
+  forger += "100000);\n  for (int64_t i = 512; i < 1024; ++i) out[i] = 1;\n}\n";
   const size_t claim = forger.find("  block[DONE / 8]");
   ASSERT_NE(claim, std::string::npos);
   forger.insert(claim,

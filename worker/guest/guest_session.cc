@@ -42,9 +42,9 @@ constexpr absl::Duration kReapMax = absl::Seconds(10);
 constexpr absl::Duration kSleepMax = absl::Seconds(1);  // beyond the call's own limit
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
-constexpr int kWarmUpRounds = 32;
+constexpr uint64_t kWarmUpRounds = 24;  // at least, and below twice so many more
 constexpr size_t kSampledWords = 32;
-constexpr int64_t kYieldAfterNs = 300'000;  // then the runner may be in the guest's way
+constexpr int64_t kYieldAfterNs = 300'000;
 constexpr int64_t kOwnWaitMaxNs = 1'000;
 constexpr int64_t kHealthEveryNs = 1'000'000;  // looks at the guest's life and output
 
@@ -253,7 +253,7 @@ class Session : public GuestSession {
         health_ns = now_ns + kHealthEveryNs;
         if (!Healthy()) return false;
       }
-      if (now_ns - start_ns > kYieldAfterNs) sched_yield();
+      if (shares_core_ && now_ns - start_ns > kYieldAfterNs) sched_yield();
     }
   }
 
@@ -268,6 +268,7 @@ class Session : public GuestSession {
   std::optional<ProcessAccounting> own_accounting_;  // of the thread that calls
   std::vector<std::unique_ptr<TensorMemory>> tensors_;
   std::vector<TensorPlace> places_;
+  bool shares_core_ = true;  // the thread that calls may be in the guest's way
   bool loaded_ = false;
   int pid_ = 0;
   uint32_t command_ = 0;
@@ -348,6 +349,9 @@ absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buff
                                                    " and ", axes.size()));
   }
   loaded_ = true;
+  cpu_set_t own;
+  shares_core_ =
+      core_ < 0 || sched_getaffinity(0, sizeof(own), &own) != 0 || CPU_ISSET(core_, &own);
   for (const GuestBuffer& buffer : buffers) {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> tensor,
                            TensorMemory::Create(buffer.bytes, buffer.writable));
@@ -417,6 +421,7 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   GuestControlBlock& block = *control_.block;
   PrepareOperands(cache);
   const uint64_t turn = SecureRandom64() | 1;  // nobody can answer it ahead of time
+  const uint64_t rounds = kWarmUpRounds + SecureRandom64() % (2 * kWarmUpRounds);
   OutputSample sample(tensors_);
   const ProcessAccounting::Sample own_before = own_accounting_->Read();
   if (!Arm(action)) return std::nullopt;
@@ -424,8 +429,9 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   if (once_armed) once_armed();
   const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
   // The system calls above have cooled the code of the next lines; a few rounds of it, before the
-  // clock is read, keep that out of the time.
-  for (int round = 0; round < kWarmUpRounds; ++round) {
+  // clock is read, keep that out of the time. Their number is random, so that the guest cannot tell
+  // from it what the runner did meanwhile.
+  for (uint64_t round = 0; round < rounds; ++round) {
     if (NowNs() < 0 || done()) break;
     Pause();
   }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/evaluation.pb.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "worker/measure/fresh_content.h"
 #include "worker/measure/statistics.h"
@@ -14,12 +16,17 @@
 namespace assay {
 namespace {
 
-constexpr int kProbesMax = 8;
+constexpr int kProbesMin = 3;
+constexpr uint64_t kBasesPerProbe = 4;  // after them
 constexpr int kWarmupCallsMax = 1'000'000;
 // At most one disturbed sample in five is dropped: when more are disturbed, the machine is noisy,
 // and a result that hides it would be worse than one that says it.
 constexpr double kDiscardRatioMax = 0.2;
-constexpr size_t kHiddenSamplesMin = 3;
+// A call without an account is as good as one that hid work. Where these and four in five are such,
+// as on a single core, every call counts, and the result says that nothing is known.
+constexpr size_t kVoidCallsMin = 16;
+constexpr size_t kVoidPerAccounted = 4;
+constexpr int kHiddenCallsMin = 5;
 constexpr double kHiddenNsMin = 3'000;
 constexpr double kHiddenRatioMin = 0.05;
 constexpr size_t kNewBaseSamplesMin = 3;
@@ -35,6 +42,7 @@ class Measurement {
         protocol_(protocol),
         seed_(seed),
         content_(work, seed),
+        random_(DeriveSeed(seed, "probes", 0)),
         verification_(verification),
         samples_(samples) {}
 
@@ -118,18 +126,36 @@ class Measurement {
     const bool warm = cache == GuestCache::kWarm;
     const absl::Duration start = work_->clock().Monotonic();
     std::vector<double> kept;
-    int discarded = 0;
+    int discarded = 0;  // they hid work, or may have
+    int disturbed_discarded = 0;
+    account_ = Account();
     Stop stop = Stop::kNo;
     while (stop == Stop::kNo) {
       CallTiming timing;
-      ASSAY_ASSIGN_OR_RETURN(const bool right, TimedCall(cache, &timing));
+      std::optional<double> hidden_ns;
+      ASSAY_ASSIGN_OR_RETURN(const bool right, TimedCall(cache, &timing, &hidden_ns));
       if (!right) return false;
+      if (!hidden_ns.has_value() && !IsAccountHopeless()) {
+        ++account_.void_calls;
+        ++discarded;
+        continue;
+      }
+      Account::Kind& kind = content_.is_new_base() ? account_.new_base : account_.derived;
+      if (hidden_ns.has_value()) ++kind.calls;
+      // A call that hid work has no time that counts, however few there are of them.
+      if (hidden_ns.has_value() && IsHiddenWork(*hidden_ns, timing.duration_ns)) {
+        ++kind.hiding_calls;
+        account_.hidden_ns.push_back(*hidden_ns);
+        if (HidesWork(kind)) return false;
+        ++discarded;
+        continue;
+      }
       const bool disturbed = timing.context_switches > 0 || timing.migrations > 0;
       // The first few may go even if the share of so few tries is larger.
-      const double tries = std::max(static_cast<double>(kept.size()) + discarded + 1,
+      const double tries = std::max(static_cast<double>(kept.size()) + disturbed_discarded + 1,
                                     parameters.samples_min / (1 - kDiscardRatioMax));
-      if (disturbed && discarded + 1 <= kDiscardRatioMax * tries) {
-        ++discarded;
+      if (disturbed && disturbed_discarded + 1 <= kDiscardRatioMax * tries) {
+        ++disturbed_discarded;
         continue;
       }
       if (disturbed) {
@@ -147,16 +173,20 @@ class Measurement {
         stop = Stop::kNo;
       }
     }
-    samples_->set_discarded_count(samples_->discarded_count() + discarded);
+    samples_->set_discarded_count(samples_->discarded_count() + discarded + disturbed_discarded);
     auto* out = warm ? samples_->mutable_warm_ns() : samples_->mutable_cold_ns();
     out->Add(kept.begin(), kept.end());
-    if (warm) samples_->set_stop_reason(static_cast<v1::StopReason>(stop));
-    return JudgeHiddenWork(warm, Median(std::move(kept)));
+    if (!warm) return true;
+    samples_->set_stop_reason(static_cast<v1::StopReason>(stop));
+    samples_->set_handshake_ns(Median(account_.handshakes_ns));
+    if (!IsAccountHopeless()) result_.empty_outside_ns = Median(account_.outsides_ns);
+    return true;
   }
 
   // One timed call on fresh content, compared. False as for Sample.
-  absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing) {
-    if (content_.is_new_base_due() && probes_ < kProbesMax) {
+  absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing,
+                                 std::optional<double>* hidden_ns) {
+    if (content_.is_new_base_due() && IsProbeDue()) {
       ASSAY_ASSIGN_OR_RETURN(const bool right, Probe());
       if (!right) return false;
     }
@@ -169,7 +199,11 @@ class Measurement {
     if (result_.step != Step::kDone) return false;
     result_.step = work_->Call(cache, timing);
     if (result_.step != Step::kDone) return false;
-    Note(*timing, empty);
+    account_.handshakes_ns.push_back(empty.duration_ns);
+    if (timing->outside_ns.has_value() && empty.outside_ns.has_value()) {
+      account_.outsides_ns.push_back(*empty.outside_ns);
+      *hidden_ns = *timing->outside_ns - *empty.outside_ns;
+    }
     ++call_;
     const OutputVerdict verdict = work_->Compare(verification_);
     if (verdict.right) {
@@ -212,40 +246,46 @@ class Measurement {
     return false;
   }
 
-  void Note(const CallTiming& timing, const CallTiming& empty) {
-    handshakes_ns_.push_back(empty.duration_ns);
-    if (!timing.outside_ns.has_value() || !empty.outside_ns.has_value()) return;
-    empty_outsides_ns_.push_back(*empty.outside_ns);
-    hidden_ns_.push_back(*timing.outside_ns - *empty.outside_ns);
+  // The first few new bases, and some later ones that nobody can foresee.
+  bool IsProbeDue() { return probes_ < kProbesMin || random_.Below(kBasesPerProbe) == 0; }
+
+  // What guests did outside of the timed calls of one series. Calls on new bases are counted by
+  // themselves, since work that is hidden in them alone pays for all.
+  struct Account {
+    struct Kind {
+      int calls = 0;         // for which the kernel could tell
+      int hiding_calls = 0;  // of them
+    };
+    Kind new_base;
+    Kind derived;
+    size_t void_calls = 0;              // of which the kernel could not tell
+    std::vector<double> outsides_ns;    // of the empty calls before the others
+    std::vector<double> hidden_ns;      // of those that hid work
+    std::vector<double> handshakes_ns;  // times of all empty calls
+  };
+
+  bool IsAccountHopeless() const {
+    return account_.void_calls >= kVoidCallsMin &&
+           account_.void_calls >= kVoidPerAccounted * account_.outsides_ns.size();
   }
 
-  // False when there is hidden work in the calls since the last judgement. What is reported are the
-  // warm calls, unless the cold ones hide it.
-  bool JudgeHiddenWork(bool warm, double duration_ns) {
-    const double handshake_ns = Median(std::exchange(handshakes_ns_, {}));
-    if (warm) samples_->set_handshake_ns(handshake_ns);
-    const std::vector<double> hidden = std::exchange(hidden_ns_, {});
-    const std::vector<double> empty = std::exchange(empty_outsides_ns_, {});
-    if (hidden.size() < kHiddenSamplesMin) return true;
-    const double hidden_ns = Median(hidden);
-    result_.hidden_work = IsHiddenWork(hidden_ns, duration_ns);
-    if (warm || result_.hidden_work) {
-      result_.hidden_ns = hidden_ns;
-      result_.empty_outside_ns = Median(empty);
-    }
-    return !result_.hidden_work;
+  // Whether so many calls hid work that it was no accident. Then it is the result.
+  bool HidesWork(const Account::Kind& kind) {
+    if (kind.hiding_calls < kHiddenCallsMin || 2 * kind.hiding_calls <= kind.calls) return false;
+    result_.hidden_work = true;
+    result_.hidden_ns = Median(account_.hidden_ns);
+    result_.empty_outside_ns = Median(account_.outsides_ns);
+    return true;
   }
 
   LoadedWork* const work_;
   const MeasureProtocol& protocol_;
   const uint64_t seed_;
   FreshContent content_;
+  Random random_;
   v1::Verification* const verification_;
   v1::RunnerSamples* const samples_;
-  // Of the calls since the last judgement.
-  std::vector<double> handshakes_ns_;
-  std::vector<double> empty_outsides_ns_;
-  std::vector<double> hidden_ns_;
+  Account account_;
   // Warm samples.
   std::vector<double> new_base_ns_;
   std::vector<double> derived_ns_;

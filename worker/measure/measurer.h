@@ -32,7 +32,9 @@ struct MeasureResult {
   bool hidden_work = false;
   bool early_answer = false;  // it answered inputs that changed before the clock started
   // Before each of the candidate's calls the reference's guest makes one that does nothing. Medians
-  // of the candidate's CallTiming::outside_ns less that of the empty call, and of the latter.
+  // of the candidate's CallTiming::outside_ns less that of the empty call, over calls that hid
+  // work, and of the latter; 0 where the kernel could not tell, as when both guests and the runner
+  // share a core: then nothing is known of hidden work.
   double hidden_ns = 0;
   double empty_outside_ns = 0;
   // Set when content derived from an earlier one was answered faster than new content, so that only
@@ -46,15 +48,15 @@ absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtoco
                                           uint64_t seed, v1::Verification* verification,
                                           v1::RunnerSamples* samples);
 
-// Whether the candidate works outside of the timed calls: more than an empty call does, by more
-// than 3 us and by more than 5 % of the call. The first is above what an interrupted guest does to
-// a median, the second keeps slow kernels from being accused of the time their stores take to
-// drain.
+// Whether a call hid work: the candidate did more outside of it than an empty call does, by more
+// than 3 us and by more than 5 % of the call. The first is above what an interrupt costs, the
+// second keeps slow kernels from being accused of the time their stores take to drain. Such a call
+// does not count; a candidate most of whose calls are such hides work.
 bool IsHiddenWork(double hidden_ns, double duration_ns);
 
 // Whether content derived from a base that the candidate has seen is answered faster than new
 // content is: all times of the latter are above the median of the former, by more than 5 % and
-// 150 ns. Never for fewer than 3 and 5 samples.
+// 150 ns. Never for fewer than 3 samples of each.
 bool IsDerivedFaster(const std::vector<double>& new_base_ns, const std::vector<double>& derived_ns);
 
 }  // namespace assay

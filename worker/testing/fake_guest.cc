@@ -51,7 +51,12 @@ std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeo
   if (once_armed && !plan_.computes_early) once_armed();
   plan_.compute(calls_, tensors, axes_);
   if (once_armed && plan_.computes_early) once_armed();
-  const CallTiming timing = plan_.timing ? plan_.timing(calls_) : DefaultTiming();
+  CallTiming timing = plan_.timing ? plan_.timing(calls_) : DefaultTiming();
+  if (plan_.account_is_void) {
+    timing.outside_ns.reset();
+  } else if (!timing.outside_ns.has_value()) {
+    timing.outside_ns = kOutsideNs;
+  }
   clock_->Advance(absl::Nanoseconds(timing.duration_ns));
   return timing;
 }

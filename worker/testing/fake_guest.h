@@ -28,9 +28,10 @@ struct FakeGuestPlan {
                      const std::vector<int64_t>& axes)>
       compute;
   std::function<CallTiming(int call)> timing;  // by default 10 us, 2 us outside of it
-  bool computes_early = false;                 // as soon as it is told to get ready
-  std::optional<GuestEnd> load_end;            // the load ends so
-  int end_at_call = 0;                         // this call ends as `end`; 0: none
+  bool account_is_void = false;      // without CallTiming::outside_ns; else 2 us, if not set
+  bool computes_early = false;       // as soon as it is told to get ready
+  std::optional<GuestEnd> load_end;  // the load ends so
+  int end_at_call = 0;               // this call ends as `end`; 0: none
   GuestEnd end;
 };
 

@@ -131,7 +131,12 @@ class LoadedWork {
   std::vector<GuestBuffer> Buffers(bool reference) const;
   Step FailReference(std::string message);
   void PoisonOutputs();
-  absl::Status AlterInputs(uint64_t seed);
+  // A value for one element of the candidate's inputs.
+  struct Alteration {
+    std::byte* at = nullptr;
+    std::vector<std::byte> value;
+  };
+  absl::StatusOr<std::vector<Alteration>> DrawAlterations(uint64_t seed);
   // Takes the candidate's inputs for the base, and runs the reference on them.
   Step TakeInputsForBase(const std::string& input_case);
   Step CheckReferenceOutputs();

@@ -28,8 +28,7 @@ class DerivedAnswersDetector : public Detector {
         finding.workload = work.workload();
         finding.evidence = absl::StrFormat(
             "%.0f ns (median) on new content, %.0f ns on content derived from an earlier one by "
-            "the "
-            "problem's transforms; only new content counts",
+            "transforms of the problem; only new content counts",
             work.new_base_ns(), work.derived_ns());
         findings.push_back(std::move(finding));
       }
