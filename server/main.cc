@@ -8,6 +8,8 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
 #include "server/options.h"
 #include "server/server.h"
 
@@ -15,7 +17,8 @@ namespace {
 
 int Fail(const absl::Status& status) {
   const std::string reason = assay::GetReason(status);
-  std::fprintf(stderr, "assay-server: %s%s\n", std::string(status.message()).c_str(),
+  std::fprintf(stderr, "assay-server: %s%s\n",
+               assay::PrintableLine(assay::Sv(status.message())).c_str(),
                reason.empty() ? "" : absl::StrCat(" [", reason, "]").c_str());
   return 2;
 }

@@ -2,6 +2,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
+#include "base/status.h"
 #include "base/strings.h"
 
 namespace assay {
@@ -29,9 +31,8 @@ absl::Status SetOption(std::string_view name, const std::string& value, ServerOp
   if (value.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("--", Av(name), " needs a value"));
   }
-  if ((name == "listen" || name == "metrics-listen") && value.find(':') == std::string::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", Av(name), " takes HOST:PORT, not '", value, "'"));
+  if (name == "listen" || name == "metrics-listen") {
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckListenAddress(value), absl::StrCat("--", Av(name))));
   }
   *text = value;
   return absl::OkStatus();

@@ -34,7 +34,12 @@ TEST(ServerOptions, NamesWhatIsWrong) {
       {{"--data"}, "--data needs a value"},
       {{"--data", "/d", "--prot", "1"}, "unknown flag --prot"},
       {{"--data", "/d", "stray"}, "'stray'"},
-      {{"--data", "/d", "--listen", "7400"}, "HOST:PORT"},
+      {{"--data", "/d", "--listen", "7400"}, "--listen: '7400' is not HOST:PORT"},
+      {{"--data", "/d", "--listen=127.0.0.1:70000"}, "with a port from 0 to 65535"},
+      {{"--data", "/d", "--listen=127.0.0.1:"}, "HOST:PORT"},
+      {{"--data", "/d", "--listen=127.0.0.1:80abc"}, "HOST:PORT"},
+      {{"--data", "/d", "--listen=:-1"}, "HOST:PORT"},
+      {{"--data", "/d", "--metrics-listen", "127.0.0.1:70000"}, "--metrics-listen: "},
       {{"--data", "/d", "--publish-interval-seconds", "0"}, "1 to 86400"},
       {{"--data", "/d", "--publish-interval-seconds", "x"}, "'x'"},
   };

@@ -18,6 +18,8 @@
 #include "base/log.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "base/strings.h"
+#include "base/text.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/canary.h"
 #include "worker/agent/pipeline.h"
@@ -199,7 +201,9 @@ int main(int argc, char** argv) {
   const absl::StatusOr<assay::WorkerOptions> options =
       assay::ParseWorkerOptions(std::vector<std::string>(argv + 1, argv + argc));
   if (!options.ok()) {
-    std::fprintf(stderr, "assay-worker: %s\n", std::string(options.status().message()).c_str());
+    std::fprintf(stderr, "assay-worker: %s\n%s\n",
+                 assay::PrintableLine(assay::Sv(options.status().message())).c_str(),
+                 assay::kWorkerUsage);
     return assay::kExitInfrastructure;
   }
   if (options->help) {
@@ -208,6 +212,9 @@ int main(int argc, char** argv) {
   }
   const absl::Status status = assay::RunWorker(*options, signals);
   if (status.ok()) return 0;
-  assay::Log(assay::LogLevel::kError, "worker_stopped", {{"message", status.ToString()}});
+  assay::Log(assay::LogLevel::kError, "worker_stopped",
+             {{"code", absl::StatusCodeToString(status.code())},
+              {"reason", assay::GetReason(status)},
+              {"message", std::string(status.message())}});
   return assay::kExitInfrastructure;
 }

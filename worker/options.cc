@@ -8,14 +8,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/address.h"
 #include "base/limits.h"
+#include "base/status.h"
 
 namespace assay {
 namespace {
-
-absl::Status UsageError(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(what, "\n", kWorkerUsage));
-}
 
 bool IsWorkerName(const std::string& name) {
   if (name.empty() || name.size() > limits::kNameBytesMax) return false;
@@ -47,22 +45,24 @@ std::string DefaultStateDirectory(const std::string& name) {
 
 absl::Status SetValue(const std::string& flag, const std::string& value, WorkerOptions* options) {
   if (flag == "--server") {
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckAddress(value), flag));
     options->server = value;
   } else if (flag == "--name") {
     if (!IsWorkerName(value)) {
-      return UsageError(absl::StrCat("--name takes 1 to ", limits::kNameBytesMax,
-                                     " of [a-z0-9-], not '", value, "'"));
+      return absl::InvalidArgumentError(absl::StrCat("--name takes 1 to ", limits::kNameBytesMax,
+                                                     " of [a-z0-9-], not '", value, "'"));
     }
     options->name = value;
   } else if (flag == "--state-dir") {
     options->state_directory = value;
   } else if (flag == "--calibration") {
     if (value != "quick" && value != "full") {
-      return UsageError(absl::StrCat("--calibration takes quick or full, not '", value, "'"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--calibration takes quick or full, not '", value, "'"));
     }
     options->quick_calibration = value == "quick";
   } else {
-    return UsageError(absl::StrCat("unknown flag ", flag));
+    return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
   }
   return absl::OkStatus();
 }
@@ -89,12 +89,11 @@ absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>&
     } else if (i + 1 < arguments.size() && !absl::StartsWith(arguments[i + 1], "--")) {
       value = arguments[++i];
     } else {
-      return UsageError(absl::StrCat(flag, " needs a value or is unknown"));
+      return absl::InvalidArgumentError(absl::StrCat(flag, " needs a value or is unknown"));
     }
-    const absl::Status status = SetValue(flag, value, &options);
-    if (!status.ok()) return status;
+    ASSAY_RETURN_IF_ERROR(SetValue(flag, value, &options));
   }
-  if (options.server.empty()) return UsageError("--server is missing");
+  if (options.server.empty()) return absl::InvalidArgumentError("--server is missing");
   if (options.name.empty()) options.name = DefaultName();
   if (options.state_directory.empty()) {
     options.state_directory = DefaultStateDirectory(options.name);

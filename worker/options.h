@@ -23,7 +23,7 @@ struct WorkerOptions {
   bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development
 };
 
-// INVALID_ARGUMENT says what is wrong and how it is written. Both "--name x" and "--name=x".
+// INVALID_ARGUMENT says what is wrong. Both "--name x" and "--name=x".
 absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>& arguments);
 
 }  // namespace assay

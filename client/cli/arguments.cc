@@ -86,16 +86,4 @@ absl::StatusOr<int64_t> Arguments::GetInt(std::string_view flag, int64_t fallbac
   return value;
 }
 
-absl::Status CheckServerAddress(std::string_view address) {
-  const size_t colon = address.rfind(':');
-  int port = 0;
-  const bool valid = colon != std::string_view::npos && colon > 0 &&
-                     address.find_first_of(" \t\n/") == std::string_view::npos &&
-                     absl::SimpleAtoi(Av(address.substr(colon + 1)), &port) && port > 0 &&
-                     port <= 65535;
-  if (valid) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the server's address is '", Av(address), "'; give HOST:PORT with --server or ASSAY_SERVER"));
-}
-
 }  // namespace assay

@@ -40,9 +40,6 @@ class Arguments {
   std::multimap<std::string, std::string, std::less<>> values_;
 };
 
-// INVALID_ARGUMENT unless `address` is HOST:PORT: gRPC would only log what it thinks of others.
-absl::Status CheckServerAddress(std::string_view address);
-
 }  // namespace assay
 
 #endif  // ASSAY_CLIENT_CLI_ARGUMENTS_H_

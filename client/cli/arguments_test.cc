@@ -42,17 +42,5 @@ TEST(Arguments, IntegersAreChecked) {
   EXPECT_EQ(value, 11);
 }
 
-TEST(CheckServerAddress, TakesHostAndPort) {
-  for (const char* good : {"127.0.0.1:7400", "localhost:1", "[::1]:65535"}) {
-    EXPECT_OK(CheckServerAddress(good)) << good;
-  }
-  for (const char* bad : {"", "localhost", ":7400", "host:", "host:0", "host:65536", "host:x",
-                          "a b:1", "http://host:80"}) {
-    EXPECT_THAT(CheckServerAddress(bad),
-                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("give HOST:PORT")))
-        << bad;
-  }
-}
-
 }  // namespace
 }  // namespace assay

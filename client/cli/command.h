@@ -1,7 +1,8 @@
-// One command of the command line. A new one is a file in commands/ and a line in main.cc.
+// One command of the command line. A new one is a file in commands/ and a line in command.cc.
 #ifndef ASSAY_CLIENT_CLI_COMMAND_H_
 #define ASSAY_CLIENT_CLI_COMMAND_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,19 @@ struct Command {
   std::string usage;  // after the name
   std::string help;   // one line
   FlagSet flags;      // beside --server and --json
-  // The exit code; an error is printed by main (as JSON with --json) and exits 2.
+  // The exit code; an error is printed (as JSON with --json) and exits 2.
   absl::StatusOr<int> (*run)(const CommandContext& context);
 };
 
+// Finds the command that `words` name (those after the program's own), runs it and prints its
+// error. The exit code.
+int RunCommandLine(const std::vector<std::string>& words);
+
 // INVALID_ARGUMENT unless there are exactly `count` positional words.
 absl::Status ExpectWords(const CommandContext& context, size_t count, const std::string& what);
+
+// How many resources a list shows at most, by --limit; a long list takes several pages.
+absl::StatusOr<int64_t> GetListLimit(const CommandContext& context);
 
 // After a list that was cut: says on stderr how to get the rest. Nothing for an empty token.
 void TellOfMore(const std::string& next_page_token);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
 

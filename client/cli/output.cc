@@ -12,28 +12,10 @@
 #include "assay/v1/evaluation.pb.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
-
-// Bytes of the valid UTF-8 sequence at the start of `text`, or 0.
-size_t Utf8Length(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // C1 controls, and the marks that turn the direction of text.
-  if (lead == 0xc2 && byte(1) < 0xa0) return 0;
-  if (lead == 0xe2 && byte(1) == 0x80 && byte(2) >= 0x8e) return 0;
-  return length;
-}
 
 // Columns that `text` takes on a terminal: code points outside escape sequences.
 size_t Width(std::string_view text) {
@@ -92,22 +74,6 @@ std::string FormatNanoseconds(double ns) {
 
 std::string FormatRatio(double ratio) {
   return ratio > 0 ? absl::StrFormat("%.1f %%", 100 * ratio) : "-";
-}
-
-std::string Printable(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const unsigned char c = static_cast<unsigned char>(text.front());
-    const size_t length = Utf8Length(text);
-    if (length == 0 || (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
-      absl::StrAppend(&out, absl::StrFormat("\\x%02x", c));
-      text.remove_prefix(1);
-    } else {
-      out.append(text.substr(0, length));
-      text.remove_prefix(length);
-    }
-  }
-  return out;
 }
 
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows,

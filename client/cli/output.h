@@ -1,5 +1,5 @@
 // What the command line prints: tables, times and ratios for people, protobuf JSON for programs.
-// Text that comes from candidates is escaped: it could hold terminal sequences.
+// Text that comes from candidates is escaped by base/text.h.
 #ifndef ASSAY_CLIENT_CLI_OUTPUT_H_
 #define ASSAY_CLIENT_CLI_OUTPUT_H_
 
@@ -24,10 +24,6 @@ std::string Paint(std::string_view text, Color color, bool enabled = UseColor())
 std::string FormatNanoseconds(double ns);
 // "93.1 %"; "-" for values <= 0.
 std::string FormatRatio(double ratio);
-
-// Printable text on one or more lines: control characters but newline and tab become \xNN, invalid
-// UTF-8 too.
-std::string Printable(std::string_view text);
 
 // Columns padded to their widest cell; escape sequences have no width. The first row is the
 // heading. Cells of `right_aligned` columns are set flush right.

@@ -19,17 +19,6 @@ TEST(Output, TimesHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(FormatRatio(0.931), "93.1 %");
 }
 
-TEST(Output, HostileTextCannotDriveTheTerminal) {
-  EXPECT_EQ(Printable("a\x1b[2Jb\r\n\tc"), "a\\x1b[2Jb\\x0d\n\tc");
-  EXPECT_EQ(Printable("gr\xc3\xbc\xc3\x9f"), "gr\xc3\xbc\xc3\x9f");
-  EXPECT_EQ(Printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(Printable("\xe2\x80\xae"
-                      "x")
-                .find("\xe2\x80\xae"),
-            std::string::npos);
-  EXPECT_EQ(Printable("\xc3"), "\\xc3");
-}
-
 TEST(Output, TableIgnoresColourWhenItMeasures) {
   const std::string table = FormatTable(
       {{"name", "time"}, {Paint("ab", Color::kRed, true), "1 ns"}, {"abcdef", "10 ns"}}, {1});

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/strings.h"
+#include "base/text.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
 

@@ -1,7 +1,7 @@
 #include "server/services/admission.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -87,15 +87,17 @@ absl::Status CheckWorkloads(const v1::Evaluation& sent, v1::Level level,
                                                       limits::kWorkloadsPerEvaluationMax,
                                                       " are allowed; split the evaluation"));
   }
-  std::set<std::string> seen;
+  std::map<ValueMap, std::string> seen;  // by axes: a name and its axes are one workload
   // Without a selection every workload runs, and each problem has one that is measured.
   bool measures = sent.workloads().empty() || level == v1::VERIFY;
   for (const v1::WorkloadSelector& selector : sent.workloads()) {
-    std::string key = selector.name();
+    std::string name = selector.name();
+    ValueMap axes;
     const auto known = std::find_if(
         problem.workloads().begin(), problem.workloads().end(),
         [&](const v1::Workload& workload) { return workload.name() == selector.name(); });
     if (selector.axes().empty() && known != problem.workloads().end()) {
+      axes.insert(known->axes().begin(), known->axes().end());
       measures |= !known->verify_only();
     } else {
       // The checked, slower way: axes, and errors that list what is known.
@@ -106,19 +108,26 @@ absl::Status CheckWorkloads(const v1::Evaluation& sent, v1::Level level,
                                      Sv(resolved.status().message()))
                    : resolved.status();
       }
-      key = resolved->name;
+      name = std::move(resolved->name);
+      axes = std::move(resolved->axes);
       measures |= !resolved->verify_only;
     }
-    if (!seen.insert(key).second) {
-      return Invalid("WORKLOAD_DUPLICATE",
-                     absl::StrCat("workload ", Quoted(key), " is listed twice; list it once"));
+    const auto [first, is_new] = seen.emplace(std::move(axes), name);
+    if (!is_new) {
+      return Invalid(
+          "WORKLOAD_DUPLICATE",
+          absl::StrCat(
+              "workload ", Quoted(name), " is listed twice",
+              name == first->second ? "" : absl::StrCat(", also as ", Quoted(first->second)),
+              "; list it once"));
     }
   }
   if (!measures) {
-    return Invalid("NOTHING_TO_MEASURE",
-                   absl::StrCat("level ", v1::Level_Name(level),
-                                " measures, but every workload that was chosen is only verified (",
-                                *seen.begin(), "); choose level VERIFY, or add another workload"));
+    return Invalid(
+        "NOTHING_TO_MEASURE",
+        absl::StrCat("level ", v1::Level_Name(level),
+                     " measures, but every workload that was chosen is only verified (",
+                     seen.begin()->second, "); choose level VERIFY, or add another workload"));
   }
   return absl::OkStatus();
 }
@@ -184,6 +193,12 @@ absl::Status CheckResourceName(std::string_view collection, std::string_view nam
                    "ID with an id of 1 to ", limits::kNameBytesMax, " letters, digits, _ - and ."));
 }
 
+absl::Status ProblemNotFound(std::string_view name) {
+  return ErrorWithReason(
+      absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
+      absl::StrCat("problem ", Quoted(name), " is unknown; ListProblems tells what there is"));
+}
+
 absl::Status Admission::AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const {
   const std::string problem_id = ProblemId(problem);
   if (candidate->spec().problem().empty()) {
@@ -197,11 +212,7 @@ absl::Status Admission::AdmitCandidate(std::string_view problem, v1::Candidate* 
   ASSAY_RETURN_IF_ERROR(ValidateCandidate(*candidate));
   const std::string name = ProblemName(candidate->spec().problem());
   const std::shared_ptr<const v1::Problem> known = options_.catalogue->Find(name);
-  if (known == nullptr) {
-    return ErrorWithReason(
-        absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
-        absl::StrCat("problem ", Quoted(name), " is unknown; ListProblems tells what there is"));
-  }
+  if (known == nullptr) return ProblemNotFound(name);
   ASSAY_RETURN_IF_ERROR(CheckCandidateAgainstProblem(*candidate, *known));
   candidate->set_digest(CandidateDigest(*candidate));
   candidate->set_name(CandidateName(candidate->digest()));
@@ -295,11 +306,7 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
     ASSAY_RETURN_IF_ERROR(CheckLanguage("baseline_candidate", base->spec().language(), kind));
   }
   const std::shared_ptr<const v1::Problem> problem = options_.catalogue->Find(out.problem());
-  if (problem == nullptr) {
-    return ErrorWithReason(absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
-                           absl::StrCat("problem ", Quoted(out.problem()),
-                                        " is unknown; ListProblems tells what there is"));
-  }
+  if (problem == nullptr) return ProblemNotFound(out.problem());
   // Those that came along are checked; a stored one may be older than this version of the problem.
   if (!is_inline) {
     ASSAY_RETURN_IF_ERROR(Annotate(CheckCandidateAgainstProblem(*judged, *problem), "candidate"));

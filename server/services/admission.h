@@ -53,6 +53,9 @@ class Admission {
 // an id of [A-Za-z0-9_.-], at most limits::kNameBytesMax bytes.
 absl::Status CheckResourceName(std::string_view collection, std::string_view name);
 
+// NOT_FOUND with reason PROBLEM_NOT_FOUND.
+absl::Status ProblemNotFound(std::string_view name);
+
 }  // namespace assay
 
 #endif  // ASSAY_SERVER_SERVICES_ADMISSION_H_

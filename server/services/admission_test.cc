@@ -192,6 +192,16 @@ TEST_F(AdmissionTest, RefusesWithAReason) {
          r->mutable_evaluation()->add_workloads()->set_name("small");
          r->mutable_evaluation()->add_workloads()->set_name("small");
        }},
+      {"WORKLOAD_DUPLICATE", kInvalid,
+       [](Request* r) {
+         r->mutable_evaluation()->add_workloads()->set_name("small");
+         (*r->mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 1024;
+       }},
+      {"WORKLOAD_DUPLICATE", kInvalid,
+       [](Request* r) {
+         (*r->mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 77;
+         (*r->mutable_evaluation()->add_workloads()->mutable_axes())["n"] = 77;
+       }},
       {"NOTHING_TO_MEASURE", kInvalid,
        [](Request* r) { r->mutable_evaluation()->add_workloads()->set_name("ragged"); }},
       {"NOTHING_TO_MEASURE", kInvalid,

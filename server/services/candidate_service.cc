@@ -51,6 +51,9 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     if (!problem.empty()) {
       const absl::Status valid = CheckResourceName("problems/", problem);
       if (!valid.ok()) return call.FinishNow(valid);
+      if (services_.catalogue->Find(problem) == nullptr) {
+        return call.FinishNow(ProblemNotFound(problem));
+      }
     }
     const std::string list = absl::StrCat("candidates of ", problem);
     auto page = MakePage(list, request->page_size(), request->page_token());

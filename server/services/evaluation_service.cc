@@ -100,6 +100,13 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
     const UnaryCall call(services_, context, Rpc::kListEvaluations);
     auto conditions = ParseEvaluationFilter(request->filter());
     if (!conditions.ok()) return call.FinishNow(conditions.status());
+    for (const EvaluationCondition& condition : *conditions) {
+      if (condition.field == EvaluationCondition::Field::kProblem &&
+          condition.op == EvaluationCondition::Operator::kEqual &&
+          services_.catalogue->Find(condition.text) == nullptr) {
+        return call.FinishNow(ProblemNotFound(condition.text));
+      }
+    }
     const std::string list = absl::StrCat("evaluations where ", request->filter());
     auto page = MakePage(list, request->page_size(), request->page_token());
     if (!page.ok()) return call.FinishNow(page.status());

@@ -86,8 +86,15 @@ TEST_F(ServiceTest, ListsWithFilterAndPages) {
   list.set_filter("state = QUEUED");
   EXPECT_EQ(ReasonOf(evaluation_stub_->ListEvaluations(Context().get(), list, &page)),
             "PAGE_TOKEN_INVALID");
-  list.set_filter("state ~ QUEUED");
   list.clear_page_token();
+  list.set_filter("state = QUEUED AND problem = none");
+  const grpc::Status unknown = evaluation_stub_->ListEvaluations(Context().get(), list, &page);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(unknown), "PROBLEM_NOT_FOUND");
+  EXPECT_THAT(unknown.error_message(), HasSubstr("'problems/none'"));
+  list.set_filter("problem != none");
+  ASSERT_RPC_OK(evaluation_stub_->ListEvaluations(Context().get(), list, &page));
+  list.set_filter("state ~ QUEUED");
   const grpc::Status bad = evaluation_stub_->ListEvaluations(Context().get(), list, &page);
   EXPECT_EQ(ReasonOf(bad), "FILTER_INVALID");
   EXPECT_THAT(bad.error_message(), HasSubstr("column 7"));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -28,6 +30,14 @@ absl::StatusOr<ResolvedWorkload> FindWorkload(const v1::Problem& problem, const 
   v1::WorkloadSelector selector;
   ASSAY_RETURN_IF_ERROR(ParseWorkloadSelector(text, &selector));
   return ResolveSelector(problem, selector);
+}
+
+std::string MeasuredWorkloads(const v1::Problem& problem) {
+  std::vector<std::string> names;
+  for (const v1::Workload& workload : problem.workloads()) {
+    if (!workload.verify_only()) names.push_back(workload.name());
+  }
+  return absl::StrJoin(names, ", ");
 }
 
 class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackService {
@@ -64,11 +74,7 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
                                     const std::string& problem) const {
     ASSAY_RETURN_IF_ERROR(CheckResourceName("problems/", problem));
     const std::shared_ptr<const v1::Problem> known = services_.catalogue->Find(problem);
-    if (known == nullptr) {
-      return ErrorWithReason(
-          absl::StatusCode::kNotFound, "PROBLEM_NOT_FOUND",
-          absl::StrCat("'", problem, "' is unknown; ListProblems tells what there is"));
-    }
+    if (known == nullptr) return ProblemNotFound(problem);
     if (request.entries_max() < 0) {
       return ErrorWithReason(
           absl::StatusCode::kInvalidArgument, "PAGE_SIZE_INVALID",
@@ -77,6 +83,13 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
     }
     if (request.workload().empty()) return std::string();
     absl::StatusOr<ResolvedWorkload> workload = FindWorkload(*known, request.workload());
+    if (workload.ok() && workload->verify_only) {
+      return ErrorWithReason(
+          absl::StatusCode::kInvalidArgument, "NOTHING_TO_MEASURE",
+          absl::StrCat("workload '", workload->name,
+                       "' is only verified, never measured, so nothing ranks on it; measured are: ",
+                       MeasuredWorkloads(*known)));
+    }
     if (workload.ok()) return std::move(workload->name);
     if (!GetReason(workload.status()).empty()) return workload.status();
     return ErrorWithReason(workload.status().code(), "WORKLOAD_INVALID",

@@ -213,6 +213,11 @@ TEST_F(ServiceTest, CandidatesRoundTrip) {
   list.clear_problem();
   EXPECT_EQ(ReasonOf(candidate_stub_->ListCandidates(Context().get(), list, &page)),
             "PAGE_TOKEN_INVALID");
+  list.clear_page_token();
+  list.set_problem("problems/none");
+  const grpc::Status unknown = candidate_stub_->ListCandidates(Context().get(), list, &page);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(ReasonOf(unknown), "PROBLEM_NOT_FOUND");
 }
 
 TEST_F(ServiceTest, FleetPagesAndDrains) {
@@ -278,6 +283,25 @@ TEST_F(ServiceTest, LeaderboardNeedsKnownNames) {
   request.clear_problem();
   EXPECT_EQ(ReasonOf(leaderboard_stub_->GetLeaderboard(Context().get(), request, &response)),
             "NAME_INVALID");
+}
+
+TEST_F(ServiceTest, NothingRanksOnAWorkloadThatIsOnlyVerified) {
+  v1::CreateProblemRequest create;
+  *create.mutable_problem() = TwiceProblem();
+  v1::Workload* ragged = create.mutable_problem()->add_workloads();
+  ragged->set_name("ragged");
+  ragged->set_verify_only(true);
+  (*ragged->mutable_axes())["n"] = 13;
+  v1::Problem problem;
+  ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), create, &problem));
+  v1::GetLeaderboardRequest request;
+  request.set_problem("problems/twice");
+  request.set_workload("ragged");
+  v1::GetLeaderboardResponse response;
+  const grpc::Status status =
+      leaderboard_stub_->GetLeaderboard(Context().get(), request, &response);
+  EXPECT_EQ(ReasonOf(status), "NOTHING_TO_MEASURE");
+  EXPECT_THAT(status.error_message(), ::testing::HasSubstr("measured are: small, large"));
 }
 
 // Storage that fails reaches the client as its error, and nothing leaks.

@@ -10,7 +10,6 @@
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
 #include "worker/agent/runner_pool.h"
-#include "worker/options.h"
 #include "worker/sandbox/slots.h"
 
 namespace assay {
@@ -447,37 +446,6 @@ TEST(RunnerPoolTest, AFailureToStartReachesTheCaller) {
   RunnerPool pool(options);
   pool.Refill(2);
   EXPECT_THAT(pool.Take(), StatusIs(absl::StatusCode::kResourceExhausted));
-}
-
-TEST(WorkerOptionsTest, Table) {
-  const struct {
-    std::vector<std::string> arguments;
-    const char* error;  // null: fine
-  } rows[] = {
-      {{"--server", "127.0.0.1:1", "--name", "a-1", "--state-dir", "/s", "--calibrate",
-        "--calibration", "quick"},
-       nullptr},
-      {{"--server=127.0.0.1:1", "--name=a"}, nullptr},
-      {{}, "--server is missing"},
-      {{"--server"}, "--server needs a value"},
-      {{"--server", "x", "--name", "A b"}, "--name takes"},
-      {{"--server", "x", "--calibration", "slow"}, "--calibration takes"},
-      {{"--server", "x", "--color", "red"}, "unknown flag --color"},
-  };
-  for (const auto& row : rows) {
-    const absl::StatusOr<WorkerOptions> options = ParseWorkerOptions(row.arguments);
-    if (row.error == nullptr) {
-      EXPECT_OK(options);
-    } else {
-      EXPECT_THAT(options, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(row.error)));
-    }
-  }
-  const WorkerOptions options = *ParseWorkerOptions(rows[0].arguments);
-  EXPECT_EQ(options.server, "127.0.0.1:1");
-  EXPECT_EQ(options.state_directory, "/s");
-  EXPECT_TRUE(options.calibrate);
-  EXPECT_TRUE(options.quick_calibration);
-  EXPECT_FALSE(ParseWorkerOptions(rows[1].arguments)->state_directory.empty());
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct SlotShare {
 class SlotClaim {
  public:
   // Takes the first share that nobody holds, by a lock on a file in `folder`, which is made if need
-  // be. RESOURCE_EXHAUSTED when all are held. Does not wait.
+  // be. RESOURCE_EXHAUSTED when all are held; SLOT_LOCKS_UNAVAILABLE when they cannot be locked.
+  // Does not wait.
   static absl::StatusOr<SlotClaim> Take(const std::string& folder);
   const SlotShare& share() const { return share_; }
 

@@ -1,5 +1,6 @@
 #include "worker/sandbox/slots.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
@@ -63,8 +64,28 @@ TEST(SlotClaimTest, AFullMachineSaysSo) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("stop a worker first")));
 }
 
-TEST(SlotClaimTest, AFolderThatCannotBeMadeIsNamed) {
-  EXPECT_THAT(SlotClaim::Take("/proc/assay").status().message(), HasSubstr("/proc/assay"));
+TEST(SlotClaimTest, AFolderThatCannotBeWrittenSaysWhatToDo) {
+  TemporaryDirectory folder = *TemporaryDirectory::Create("slots-test");
+  const std::string file = folder.path() + "/file";
+  ASSERT_OK(WriteFileAtomically(file, ""));
+  for (const std::string& bad : {std::string("/proc/assay"), file, folder.path() + "/none/locks"}) {
+    const absl::StatusOr<SlotClaim> claim = SlotClaim::Take(bad);
+    EXPECT_THAT(claim, HasReason("SLOT_LOCKS_UNAVAILABLE"));
+    EXPECT_THAT(claim, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                HasSubstr("make " + bad + " a folder that this user can write")));
+  }
+}
+
+TEST(SlotClaimTest, ALockThatIsNoFileIsToBeRemoved) {
+  for (const bool link : {true, false}) {
+    TemporaryDirectory folder = *TemporaryDirectory::Create("slots-test");
+    const std::string lock = folder.path() + "/slots-0";
+    ASSERT_EQ(link ? symlink("/dev/null", lock.c_str()) : mkdir(lock.c_str(), 0755), 0);
+    const absl::StatusOr<SlotClaim> claim = SlotClaim::Take(folder.path());
+    EXPECT_THAT(claim, HasReason("SLOT_LOCKS_UNAVAILABLE"));
+    EXPECT_THAT(claim,
+                StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("remove " + lock)));
+  }
 }
 
 TEST(ProcessSlotsTest, OneShareForTheWholeProcess) {

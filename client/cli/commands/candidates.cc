@@ -1,9 +1,11 @@
 // assay candidates show|list
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
@@ -36,28 +38,31 @@ absl::StatusOr<int> RunShow(const CommandContext& context) {
 
 absl::StatusOr<int> RunList(const CommandContext& context) {
   ASSAY_RETURN_IF_ERROR(ExpectWords(context, 0, "no words"));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t limit,
-                         context.arguments.GetInt("limit", 50, 1, limits::kPageSizeMax));
+  ASSAY_ASSIGN_OR_RETURN(int64_t left, GetListLimit(context));
   v1::ListCandidatesRequest request;
   if (context.arguments.Has("problem")) {
     request.set_problem(absl::StrCat("problems/", ProblemId(context.arguments.Get("problem"))));
   }
-  request.set_page_size(static_cast<int>(limit));
   request.set_page_token(context.arguments.Get("page-token"));
   Connection connection(context.server);
-  v1::ListCandidatesResponse response;
-  ASSAY_RETURN_IF_ERROR(connection.ToStatus(
-      connection.candidates().ListCandidates(Connection::Context().get(), request, &response)));
   std::vector<std::vector<std::string>> rows = {
       {"candidate", "problem", "label", "author", "model"}};
-  for (const v1::Candidate& candidate : response.candidates()) {
-    if (context.json) std::cout << ToJson(candidate) << "\n";
-    const v1::CandidateSpec& spec = candidate.spec();
-    rows.push_back({candidate.name(), spec.problem(), Printable(spec.label()),
-                    Printable(spec.origin().author()), Printable(spec.origin().model())});
-  }
+  do {
+    request.set_page_size(static_cast<int>(std::min<int64_t>(left, limits::kPageSizeMax)));
+    v1::ListCandidatesResponse response;
+    ASSAY_RETURN_IF_ERROR(connection.ToStatus(
+        connection.candidates().ListCandidates(Connection::Context().get(), request, &response)));
+    for (const v1::Candidate& candidate : response.candidates()) {
+      if (context.json) std::cout << ToJson(candidate) << "\n";
+      const v1::CandidateSpec& spec = candidate.spec();
+      rows.push_back({candidate.name(), spec.problem(), Printable(spec.label()),
+                      Printable(spec.origin().author()), Printable(spec.origin().model())});
+    }
+    left -= response.candidates_size();
+    request.set_page_token(response.next_page_token());
+  } while (left > 0 && !request.page_token().empty());
   if (!context.json) std::cout << FormatTable(rows);
-  TellOfMore(response.next_page_token());
+  TellOfMore(request.page_token());
   return kExitPassed;
 }
 

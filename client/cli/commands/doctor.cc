@@ -11,12 +11,14 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "client/cli/command.h"
 #include "client/cli/commands/doctor_checks.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
 #include "client/cli/rpc.h"
 #include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
@@ -97,7 +99,8 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   std::vector<DoctorCheck> checks;
   CheckPrograms(&checks);
   checks.push_back(OpenblasCheck(""));
-  for (DoctorCheck& check : WallChecks(ProbeWalls())) checks.push_back(std::move(check));
+  for (DoctorCheck& check : WallChecks(ProcessSlots().status(), ProbeWalls()))
+    checks.push_back(std::move(check));
   CheckClocks(&checks);
   CheckServer(context, &checks);
   bool fit = true;

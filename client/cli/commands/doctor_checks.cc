@@ -6,7 +6,8 @@
 
 namespace assay {
 
-std::vector<DoctorCheck> WallChecks(const Walls& walls) {
+std::vector<DoctorCheck> WallChecks(const absl::Status& slots, const Walls& walls) {
+  if (!slots.ok()) return {{"sandbox user ids", false, true, std::string(slots.message())}};
   std::vector<DoctorCheck> checks;
   for (const std::string& wall : walls.standing) {
     checks.push_back({"wall " + wall, true, IsWallRequired(wall), ""});

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "worker/sandbox/sandbox.h"
 
 namespace assay {
@@ -16,8 +17,9 @@ struct DoctorCheck {
   std::string detail;
 };
 
-// One for each wall, standing ones first.
-std::vector<DoctorCheck> WallChecks(const Walls& walls);
+// One for each wall, standing ones first. A single failed one when `slots` is an error: without a
+// share of the slots (ProcessSlots) no wall can be tried.
+std::vector<DoctorCheck> WallChecks(const absl::Status& slots, const Walls& walls);
 
 // `root` as for FindOpenblas.
 DoctorCheck OpenblasCheck(const std::string& root);

@@ -20,7 +20,7 @@ TEST(DoctorTest, WallsWithoutWhichNothingRunsAreRequired) {
       {"wall files", true},      {"wall seccomp", true},        {"wall rlimits", true},
       {"wall uid", false},       {"wall cgroup-memory", false}, {"wall cgroup-pids", false},
   };
-  const std::vector<DoctorCheck> checks = WallChecks(walls);
+  const std::vector<DoctorCheck> checks = WallChecks(absl::OkStatus(), walls);
   ASSERT_EQ(checks.size(), required.size());
   for (const DoctorCheck& check : checks) {
     SCOPED_TRACE(check.name);
@@ -30,6 +30,18 @@ TEST(DoctorTest, WallsWithoutWhichNothingRunsAreRequired) {
     EXPECT_EQ(check.ok, !missing);
     EXPECT_EQ(check.detail.empty(), check.ok);
   }
+}
+
+TEST(DoctorTest, WallsThatCannotBeTriedAreOneCheck) {
+  Walls walls;
+  walls.missing = {kWallBubblewrap, kWallUserNamespace};
+  walls.notes = {"bubblewrap: not tried", "userns: not tried"};
+  const std::vector<DoctorCheck> checks =
+      WallChecks(absl::FailedPreconditionError("make /run/assay writable"), walls);
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_FALSE(checks[0].ok);
+  EXPECT_TRUE(checks[0].required);
+  EXPECT_EQ(checks[0].detail, "make /run/assay writable");
 }
 
 TEST(DoctorTest, OpenblasIsLookedForAndNotRequired) {

@@ -1,4 +1,5 @@
 // assay evaluations list|show|watch|cancel
+#include <algorithm>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
@@ -20,12 +21,11 @@ std::string EvaluationName(const std::string& text) {
 
 absl::StatusOr<int> RunList(const CommandContext& context) {
   ASSAY_RETURN_IF_ERROR(ExpectWords(context, 0, "no words"));
-  ASSAY_ASSIGN_OR_RETURN(const int64_t limit, context.arguments.GetInt("limit", 50, 1, 1'000'000));
+  ASSAY_ASSIGN_OR_RETURN(int64_t left, GetListLimit(context));
   Connection connection(context.server);
   v1::ListEvaluationsRequest request;
   request.set_filter(context.arguments.Get("filter"));
   request.set_page_token(context.arguments.Get("page-token"));
-  int64_t left = limit;
   do {
     request.set_page_size(static_cast<int>(std::min<int64_t>(left, limits::kPageSizeMax)));
     v1::ListEvaluationsResponse response;

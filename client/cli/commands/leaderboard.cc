@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -65,9 +66,14 @@ absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
   options.metrics_listen = context.arguments.Get("metrics-listen");
   options.publish_db = context.arguments.Get("publish-db");
   options.worker_name = context.arguments.Get("name");
+  ASSAY_RETURN_IF_ERROR(Annotate(CheckListenAddress(options.listen), "--listen"));
+  if (!options.metrics_listen.empty()) {
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckListenAddress(options.metrics_listen), "--metrics-listen"));
+  }
   ASSAY_ASSIGN_OR_RETURN(options.binaries, ExecutableDirectory());
   if (!std::filesystem::is_directory(options.problems)) {
-    return absl::NotFoundError(
+    return ErrorWithReason(
+        absl::StatusCode::kNotFound, "PATH_NOT_FOUND",
         absl::StrCat("no problem folder at ", options.problems, "; name it with --problems"));
   }
   return options;
