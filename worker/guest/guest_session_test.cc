@@ -175,21 +175,8 @@ TEST_F(GuestSessionTest, EveryCallSeesFreshContent) {
 }
 
 TEST_F(GuestSessionTest, TheHandshakeHoldsForTenThousandCalls) {
-  // Runner and guest on cores of their own, where there are two.
-  cpu_set_t before;
-  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
-  std::vector<int> cores;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (CPU_ISSET(core, &before)) cores.push_back(core);
-  }
   GuestOptions options = Options();
-  if (cores.size() > 1) {
-    options.core = cores[1];
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    CPU_SET(cores[0], &mine);
-    ASSERT_EQ(sched_setaffinity(0, sizeof(mine), &mine), 0);
-  }
+  const CoresApart apart(&options);
   std::unique_ptr<GuestSession> session = Loaded(kAdd, 1, options);
   ASSERT_NE(session, nullptr);
   std::vector<double> durations;
@@ -208,7 +195,6 @@ TEST_F(GuestSessionTest, TheHandshakeHoldsForTenThousandCalls) {
     }
   }
   const double per_call_us = absl::ToDoubleMicroseconds(absl::Now() - start) / 10'000;
-  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
   const auto report = [](const char* name, std::vector<double>& values) {
     std::sort(values.begin(), values.end());
     const auto at = [&](double q) {

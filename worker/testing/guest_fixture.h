@@ -3,6 +3,7 @@
 #define ASSAY_WORKER_TESTING_GUEST_FIXTURE_H_
 
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -20,6 +21,30 @@
 #include "worker/sandbox/slots.h"
 
 namespace assay {
+
+// Keeps the thread that makes it and guests with its `options` on cores of their own, where there
+// are two, as a worker does.
+class CoresApart {
+ public:
+  explicit CoresApart(GuestOptions* options) {
+    sched_getaffinity(0, sizeof(before_), &before_);
+    std::vector<int> cores;
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &before_)) cores.push_back(core);
+    }
+    if (cores.size() < 2) return;
+    options->core = cores[1];
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    CPU_SET(cores[0], &mine);
+    EXPECT_EQ(sched_setaffinity(0, sizeof(mine), &mine), 0);
+  }
+  CoresApart(const CoresApart&) = delete;
+  ~CoresApart() { sched_setaffinity(0, sizeof(before_), &before_); }
+
+ private:
+  cpu_set_t before_;
+};
 
 // Skips where bubblewrap is missing.
 class GuestFixture : public ::testing::Test {
