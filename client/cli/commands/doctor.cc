@@ -51,8 +51,13 @@ void CheckClocks(std::vector<DoctorCheck>* checks) {
   const unsigned cores = std::thread::hardware_concurrency();
   checks->push_back({"cores", cores >= 2, false,
                      absl::StrCat(cores, cores >= 2 ? ""
-                                                    : ": runner and guest share one core, so "
-                                                      "times are rough")});
+                                                    : ": runner and guest share one core: "
+                                                      "times are rough and rank nowhere")});
+  const bool accounts = !FirstLine("/proc/self/schedstat").empty();
+  checks->push_back({"kernel accounts", accounts, false,
+                     accounts ? "/proc/PID/schedstat"
+                              : "no /proc/PID/schedstat (CONFIG_SCHED_INFO): hidden work cannot be "
+                                "seen, so no time ranks"});
   const std::string governor = FirstLine("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
   checks->push_back({"governor", governor == "performance", false,
                      governor.empty() ? "not visible (virtual machine?)" : governor});
