@@ -10,26 +10,6 @@ unsigned char ByteAt(std::string_view text, size_t i) {
   return static_cast<unsigned char>(text[i]);
 }
 
-// Bytes of the valid UTF-8 sequence at the start of `text`, or 0.
-size_t Utf8Length(std::string_view text) {
-  const unsigned char lead = ByteAt(text, 0);
-  const size_t length = lead < 0x80                   ? 1
-                        : lead >= 0xc2 && lead < 0xe0 ? 2
-                        : lead >= 0xe0 && lead < 0xf0 ? 3
-                        : lead >= 0xf0 && lead < 0xf5 ? 4
-                                                      : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((ByteAt(text, i) & 0xc0) != 0x80) return 0;
-  }
-  if (length < 3) return length;
-  const unsigned char second = ByteAt(text, 1);
-  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
-  const bool surrogate = lead == 0xed && second >= 0xa0;
-  const bool beyond_unicode = lead == 0xf4 && second >= 0x90;
-  return overlong || surrogate || beyond_unicode ? 0 : length;
-}
-
 // Whether the sequence at the start of `text`, of `length` bytes, shows as itself and does no more.
 bool IsHarmless(std::string_view text, size_t length) {
   const unsigned char lead = ByteAt(text, 0);
@@ -57,6 +37,25 @@ std::string Escape(std::string_view text, std::string_view kept) {
 }
 
 }  // namespace
+
+size_t Utf8Length(std::string_view text) {
+  const unsigned char lead = ByteAt(text, 0);
+  const size_t length = lead < 0x80                   ? 1
+                        : lead >= 0xc2 && lead < 0xe0 ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((ByteAt(text, i) & 0xc0) != 0x80) return 0;
+  }
+  if (length < 3) return length;
+  const unsigned char second = ByteAt(text, 1);
+  const bool overlong = (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+  const bool surrogate = lead == 0xed && second >= 0xa0;
+  const bool beyond_unicode = lead == 0xf4 && second >= 0x90;
+  return overlong || surrogate || beyond_unicode ? 0 : length;
+}
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {

@@ -1,13 +1,18 @@
-// Text that others wrote, on its way to a terminal: it could hold sequences that drive it.
+// Text that others wrote: whether it is UTF-8, and what of it may go to a terminal, which it could
+// drive.
 #ifndef ASSAY_BASE_TEXT_H_
 #define ASSAY_BASE_TEXT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace assay {
 
-// As protobuf understands it: no overlong forms, no surrogates.
+// Bytes of the well-formed UTF-8 sequence at the start of `text`, which is not empty (Unicode 15,
+// table 3-7: no overlong forms, no surrogates); 0 when there is none.
+size_t Utf8Length(std::string_view text);
+
 bool IsUtf8(std::string_view text);
 
 // Printable text on one or more lines: control characters but newline and tab become \xNN, so do

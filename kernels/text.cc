@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "base/text.h"
 
 namespace assay {
 namespace {
@@ -50,34 +51,6 @@ bool IsPlain(char c) {
 
 absl::Status BadName(std::string_view what, std::string_view name, std::string_view rule) {
   return absl::InvalidArgumentError(absl::StrCat(Av(what), " ", Quoted(name), " ", Av(rule)));
-}
-
-// Bytes of the UTF-8 sequence at `text[at]`, or 0 when it is malformed.
-size_t SequenceLength(std::string_view text, size_t at) {
-  const auto byte = [&](size_t offset) -> uint32_t {
-    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0;
-  };
-  const auto is_continuation = [&](size_t offset) { return (byte(offset) & 0xc0) == 0x80; };
-  const uint32_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  size_t length = 0;
-  uint32_t code = 0;
-  uint32_t code_min = 0;
-  if ((lead & 0xe0) == 0xc0) {
-    length = 2, code = lead & 0x1f, code_min = 0x80;
-  } else if ((lead & 0xf0) == 0xe0) {
-    length = 3, code = lead & 0x0f, code_min = 0x800;
-  } else if ((lead & 0xf8) == 0xf0) {
-    length = 4, code = lead & 0x07, code_min = 0x10000;
-  } else {
-    return 0;
-  }
-  for (size_t i = 1; i < length; ++i) {
-    if (!is_continuation(i)) return 0;
-    code = (code << 6) | (byte(i) & 0x3f);
-  }
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < code_min || code > 0x10ffff || surrogate ? 0 : length;
 }
 
 constexpr size_t kWordBytes = 8;
@@ -179,7 +152,7 @@ size_t FindBadUtf8(std::string_view text) {
       at += kWordBytes;
       continue;
     }
-    const size_t length = text[at] == '\0' ? 0 : SequenceLength(text, at);
+    const size_t length = text[at] == '\0' ? 0 : Utf8Length(text.substr(at));
     if (length == 0) return at;
     at += length;
   }

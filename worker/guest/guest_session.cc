@@ -512,8 +512,9 @@ void Session::End(GuestFaultKind kind, std::string message) {
   process_->Kill();
   const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
   // A guest that waits for memory looks like one that takes long.
-  if (exit.ok() && (exit->memory_limit || exit->machine_oom))
+  if (exit.ok() && (exit->memory_limit || exit->machine_oom)) {
     *end_ = ExplainExit(*exit, control_.block->fault, places_);
+  }
   Drain();
 }
 

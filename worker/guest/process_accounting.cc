@@ -64,7 +64,6 @@ ProcessAccounting::Sample ProcessAccounting::Read() const {
   Sample sample;
   char text[1024];
   if (ReadText(stat_.get(), text, sizeof(text))) {
-    sample.asleep = IsAsleep(text);
     const char* core = StatField(text, kFieldProcessor);
     if (core != nullptr) sample.core = std::atoi(core);
   }

@@ -17,14 +17,13 @@ class ProcessAccounting {
     int64_t waited_ns = 0;   // ready to run, but without a core
     int64_t cpu_ns = 0;      // time on cores; exact while it sleeps, else up to a tick old
     int core = -1;           // the one it ran on last
-    bool asleep = false;     // waits in the kernel
   };
 
   // Keeps /proc/<pid>/{stat,schedstat} open.
   static absl::StatusOr<ProcessAccounting> Open(int pid);
   // Of the calling thread.
   static absl::StatusOr<ProcessAccounting> OpenThisThread();
-  // Zeros, not asleep, once the process is gone. A few microseconds.
+  // Zeros once the process is gone. A few microseconds.
   Sample Read() const;
   bool Asleep() const;
   // Whether the kernel counts time slices and waiting.

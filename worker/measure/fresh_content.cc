@@ -21,6 +21,12 @@ constexpr uint64_t kSlowBases = 3;
 
 }  // namespace
 
+absl::StatusOr<Step> DrawMeasuredBase(LoadedWork* work, uint64_t seed) {
+  InputCaseSpec input_case;
+  input_case.name = std::string(kMeasuredCase);
+  return work->DrawBase(input_case, seed);
+}
+
 absl::StatusOr<Step> FreshContent::PresentNext() {
   const uint64_t seed = DeriveSeed(seed_, "transform", drawn_++);
   ASSAY_ASSIGN_OR_RETURN(DrawnTransform transform,
@@ -41,9 +47,7 @@ absl::StatusOr<Step> FreshContent::PresentForProbe() {
   ASSAY_ASSIGN_OR_RETURN(const DrawnTransform transform,
                          DrawnTransform::Draw(work_->problem(), work_->workload(), seed));
   if (transform.is_identity()) {
-    InputCaseSpec input_case;
-    input_case.name = std::string(kMeasuredCase);
-    ASSAY_ASSIGN_OR_RETURN(const Step step, work_->DrawBase(input_case, seed));
+    ASSAY_ASSIGN_OR_RETURN(const Step step, DrawMeasuredBase(work_, seed));
     if (step != Step::kDone) return step;
   }
   work_->Present(&transform);
@@ -51,10 +55,7 @@ absl::StatusOr<Step> FreshContent::PresentForProbe() {
 }
 
 absl::StatusOr<Step> FreshContent::DrawBase() {
-  InputCaseSpec input_case;
-  input_case.name = std::string(kMeasuredCase);
-  ASSAY_ASSIGN_OR_RETURN(Step step,
-                         work_->DrawBase(input_case, DeriveSeed(seed_, "base", ++bases_)));
+  ASSAY_ASSIGN_OR_RETURN(Step step, DrawMeasuredBase(work_, DeriveSeed(seed_, "base", ++bases_)));
   for (int call = 0; call < kRewarmCalls && step == Step::kDone; ++call) {
     step = work_->CallUnchecked(GuestCache::kWarm, nullptr);
   }

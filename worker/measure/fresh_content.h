@@ -15,6 +15,7 @@ namespace assay {
 
 // What is measured: the problem's own distributions.
 inline constexpr std::string_view kMeasuredCase = "x1";
+absl::StatusOr<Step> DrawMeasuredBase(LoadedWork* work, uint64_t seed);
 
 // Each content is a base of its own or, where the problem declares transforms, an exact transform
 // of a base that was shown before. New bases come after a random number of calls, so that nobody

@@ -48,10 +48,7 @@ class Measurement {
 
   absl::StatusOr<MeasureResult> Run() {
     if (work_->base_case() != kMeasuredCase) {
-      InputCaseSpec input_case;
-      input_case.name = std::string(kMeasuredCase);
-      ASSAY_ASSIGN_OR_RETURN(result_.step,
-                             work_->DrawBase(input_case, DeriveSeed(seed_, "base", 0)));
+      ASSAY_ASSIGN_OR_RETURN(result_.step, DrawMeasuredBase(work_, DeriveSeed(seed_, "base", 0)));
       if (result_.step != Step::kDone) return result_;
     }
     if (!WarmUp()) return result_;
