@@ -27,8 +27,9 @@ namespace {
 constexpr int kCommandDescriptorsMax = 64;
 constexpr int kExtraDescriptorFirst = 100;
 constexpr rlim_t kOpenFilesMax = 1024;
-// The kernel counts processes by user: room for bubblewrap's own, and for those of earlier sandboxes
-// that ended and were not reaped, since a worker that was killed leaves them to a slow init.
+// The kernel counts processes by user: room for bubblewrap's own, and for those of earlier
+// sandboxes that ended and were not reaped, since a worker that was killed leaves them to a slow
+// init.
 constexpr int kProcessesBeside = 64;
 constexpr int kSetupMillisecondsMax = 10'000;
 constexpr const char* kBubblewrapPaths[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
