@@ -198,9 +198,8 @@ class Session : public GuestSession {
                                  const std::function<void()>& once_armed) override {
     return Handshake(GuestAction::kInvoke, cache, timeout, once_armed);
   }
-  std::optional<CallTiming> CallEmpty() override {
-    return Handshake(GuestAction::kEmpty, GuestCache::kLeave, absl::Seconds(limits::kCallSeconds),
-                     nullptr);
+  std::optional<CallTiming> CallEmpty(GuestCache cache) override {
+    return Handshake(GuestAction::kEmpty, cache, absl::Seconds(limits::kCallSeconds), nullptr);
   }
   const std::optional<GuestEnd>& ended() const override { return end_; }
   std::string output() override {

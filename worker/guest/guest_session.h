@@ -92,8 +92,9 @@ class GuestSession {
     return Call(cache, timeout, nullptr);
   }
 
-  // The same handshake around an empty function inside the guest: what every measurement contains.
-  virtual std::optional<CallTiming> CallEmpty() = 0;
+  // The same handshake around an empty function inside the guest, after the same preparation: what
+  // every measurement contains.
+  virtual std::optional<CallTiming> CallEmpty(GuestCache cache) = 0;
 
   // Set once the guest has failed, was killed or timed out.
   virtual const std::optional<GuestEnd>& ended() const = 0;

@@ -185,7 +185,7 @@ TEST_F(GuestSessionTest, TheHandshakeHoldsForTenThousandCalls) {
   for (int call = 0; call < 10'000; ++call) {
     Floats(*session, 0)[0] = static_cast<float>(call);
     const std::optional<CallTiming> timing =
-        call % 2 == 0 ? session->CallEmpty() : session->Call(GuestCache::kLeave, kCallMax);
+        call % 2 == 0 ? session->CallEmpty(GuestCache::kLeave) : session->Call(GuestCache::kLeave, kCallMax);
     ASSERT_TRUE(timing.has_value()) << session->ended()->message;
     if (call % 2 == 0) {
       durations.push_back(timing->duration_ns);

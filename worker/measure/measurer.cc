@@ -1,6 +1,7 @@
 #include "worker/measure/measurer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -26,13 +27,28 @@ constexpr double kDiscardRatioMax = 0.2;
 // as on a single core, every call counts, and the result says that nothing is known.
 constexpr size_t kVoidCallsMin = 16;
 constexpr size_t kVoidPerAccounted = 4;
-constexpr int kHiddenCallsMin = 5;
+// A busy machine makes two calls that hide nothing differ by more than the limit, now and then.
+// Calls that seem to hide work accuse when chance explains so many of them with less than this
+// probability: ten in a row on a quiet machine.
+constexpr double kChanceMax = 1e-6;
+constexpr double kNoiseShareMin = 0.25;
 constexpr double kHiddenNsMin = 3'000;
 constexpr double kHiddenRatioMin = 0.05;
 constexpr size_t kNewBaseSamplesMin = 3;
 constexpr size_t kDerivedSamplesMin = 3;
 constexpr double kDerivedRatioMin = 0.05;
 constexpr double kDerivedNsMin = 150;
+
+// The probability of at least `hits` in `tries` where each is one with probability `share` in (0,
+// 1).
+double ChanceOf(int hits, int tries, double share) {
+  double sum = 0;
+  for (int k = hits; k <= tries; ++k) {
+    sum += std::exp(std::lgamma(tries + 1.0) - std::lgamma(k + 1.0) - std::lgamma(tries - k + 1.0) +
+                    k * std::log(share) + (tries - k) * std::log1p(-share));
+  }
+  return sum;
+}
 
 class Measurement {
  public:
@@ -192,13 +208,13 @@ class Measurement {
     // In the same place as the candidate's, and of the reference's guest, since the candidate could
     // make its own take longer.
     CallTiming empty;
-    result_.step = work_->CallReferenceEmpty(&empty);
+    result_.step = work_->CallReferenceEmpty(cache, &empty);
     if (result_.step != Step::kDone) return false;
     result_.step = work_->Call(cache, timing);
     if (result_.step != Step::kDone) return false;
     account_.handshakes_ns.push_back(empty.duration_ns);
     if (timing->outside_ns.has_value() && empty.outside_ns.has_value()) {
-      account_.outsides_ns.push_back(*empty.outside_ns);
+      account_.NoteEmpty(*empty.outside_ns);
       *hidden_ns = *timing->outside_ns - *empty.outside_ns;
     }
     ++call_;
@@ -255,10 +271,21 @@ class Measurement {
     };
     Kind new_base;
     Kind derived;
-    size_t void_calls = 0;              // of which the kernel could not tell
+    size_t void_calls = 0;  // of which the kernel could not tell
+    // Of the empty calls, how many seem to hide work when held against the one before.
+    int noisy_calls = 0;
     std::vector<double> outsides_ns;    // of the empty calls before the others
     std::vector<double> hidden_ns;      // of those that hid work
     std::vector<double> handshakes_ns;  // times of all empty calls
+
+    void NoteEmpty(double outside_ns) {
+      if (!outsides_ns.empty() && outside_ns - outsides_ns.back() > kHiddenNsMin) ++noisy_calls;
+      outsides_ns.push_back(outside_ns);
+    }
+    double NoiseShare() const {
+      return std::max(kNoiseShareMin,
+                      (noisy_calls + 1.0) / (static_cast<double>(outsides_ns.size()) + 2));
+    }
   };
 
   bool IsAccountHopeless() const {
@@ -268,7 +295,8 @@ class Measurement {
 
   // Whether so many calls hid work that it was no accident. Then it is the result.
   bool HidesWork(const Account::Kind& kind) {
-    if (kind.hiding_calls < kHiddenCallsMin || 2 * kind.hiding_calls <= kind.calls) return false;
+    if (2 * kind.hiding_calls <= kind.calls) return false;
+    if (ChanceOf(kind.hiding_calls, kind.calls, account_.NoiseShare()) > kChanceMax) return false;
     result_.hidden_work = true;
     result_.hidden_ns = Median(account_.hidden_ns);
     result_.empty_outside_ns = Median(account_.outsides_ns);

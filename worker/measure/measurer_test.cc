@@ -183,6 +183,47 @@ TEST_F(RunnerTest, CallsThatHideWorkDoNotCount) {
   for (const double ns : samples.warm_ns()) EXPECT_DOUBLE_EQ(ns, 10'000);
 }
 
+// What a busy machine does: a streak of calls during which the guest's core has lost its caches to
+// others.
+TEST_F(RunnerTest, AStreakOfSlowWakeUpsAccusesNobody) {
+  AddWork("main", 64, true, true);
+  for (int phase = 0; phase < 32; ++phase) {
+    FakeGuestPlan candidate = TripleCandidate();
+    candidate.timing = [&](int call) {
+      CallTiming timing;
+      timing.duration_ns = 10'000;
+      timing.outside_ns = (call + phase) % 32 < 8 ? 14'000 : 2'000;
+      return timing;
+    };
+    const RunnerReport report = Run(candidate);
+    EXPECT_FALSE(report.has_candidate_fault())
+        << "phase " << phase << ": " << report.candidate_fault().message();
+    EXPECT_GE(report.workloads(0).samples().warm_ns_size(), 30);
+  }
+}
+
+// Preparing the operands costs the guest the caches that its wake-up needs, so the empty call is
+// prepared alike.
+TEST_F(RunnerTest, WhatThePreparationOfOperandsCostsIsInTheEmptyCallToo) {
+  AddWork("main", 64, true, true);
+  FakeGuestPlan reference = TripleReference();
+  reference.empty_outside_ns = [](int, GuestCache cache) {
+    return cache == GuestCache::kWarm ? 14'000.0 : 2'000.0;
+  };
+  FakeGuestPlan candidate = TripleCandidate();
+  candidate.timing = [&](int) {
+    CallTiming timing;
+    timing.duration_ns = 10'000;
+    timing.outside_ns = 14'000;
+    return timing;
+  };
+  const RunnerReport report = Run(candidate, reference);
+  // Cold calls flush instead, and this candidate takes no less then.
+  EXPECT_EQ(report.candidate_fault().kind(), GuestFault::HIDDEN_WORK);
+  EXPECT_GE(report.workloads(0).samples().warm_ns_size(), 30);
+  EXPECT_EQ(report.workloads(0).samples().cold_ns_size(), 0);
+}
+
 TEST_F(RunnerTest, AnAnswerToInputsBeforeTheyChangedIsHiddenWork) {
   for (const bool transforms : {true, false}) {
     SCOPED_TRACE(transforms);

@@ -61,11 +61,13 @@ std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeo
   return timing;
 }
 
-std::optional<CallTiming> FakeGuest::CallEmpty() {
+std::optional<CallTiming> FakeGuest::CallEmpty(GuestCache cache) {
   if (ended_.has_value()) return std::nullopt;
   CallTiming timing;
   timing.duration_ns = kEmptyNs;
-  timing.outside_ns = kOutsideNs;
+  ++empty_calls_;
+  timing.outside_ns =
+      plan_.empty_outside_ns ? plan_.empty_outside_ns(empty_calls_, cache) : kOutsideNs;
   return timing;
 }
 

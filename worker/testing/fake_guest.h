@@ -28,6 +28,8 @@ struct FakeGuestPlan {
                      const std::vector<int64_t>& axes)>
       compute;
   std::function<CallTiming(int call)> timing;  // by default 10 us, 2 us outside of it
+  // Time outside of empty call number `call`, from 1; by default 2 us.
+  std::function<double(int call, GuestCache cache)> empty_outside_ns;
   bool account_is_void = false;      // without CallTiming::outside_ns; else 2 us, if not set
   bool computes_early = false;       // as soon as it is told to get ready
   std::optional<GuestEnd> load_end;  // the load ends so
@@ -45,7 +47,7 @@ class FakeGuest : public GuestSession {
   using GuestSession::Call;
   std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout,
                                  const std::function<void()>& once_armed) override;
-  std::optional<CallTiming> CallEmpty() override;
+  std::optional<CallTiming> CallEmpty(GuestCache cache) override;
   const std::optional<GuestEnd>& ended() const override { return ended_; }
   std::string output() override { return "fake output\n"; }
   const std::vector<std::string>& walls() const override { return walls_; }
@@ -57,6 +59,7 @@ class FakeGuest : public GuestSession {
   std::vector<std::vector<std::byte>> buffers_;
   std::vector<int64_t> axes_;
   int calls_ = 0;
+  int empty_calls_ = 0;
   std::optional<GuestEnd> ended_;
   std::vector<std::string> walls_ = {"fake-wall"};
   std::vector<std::string> missing_walls_;

@@ -304,8 +304,8 @@ void LoadedWork::PoisonOutputs() {
   }
 }
 
-Step LoadedWork::CallReferenceEmpty(CallTiming* timing) {
-  const std::optional<CallTiming> got = options_.reference->CallEmpty();
+Step LoadedWork::CallReferenceEmpty(GuestCache cache, CallTiming* timing) {
+  const std::optional<CallTiming> got = options_.reference->CallEmpty(cache);
   if (!got.has_value()) return FailReference("the reference ended between calls");
   *timing = *got;
   return Step::kDone;

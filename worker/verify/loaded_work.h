@@ -87,7 +87,7 @@ class LoadedWork {
                                    bool* early);
 
   // A call of the reference's guest that does nothing.
-  Step CallReferenceEmpty(CallTiming* timing);
+  Step CallReferenceEmpty(GuestCache cache, CallTiming* timing);
 
   // Compares the outputs with what is expected for the content presented last. Adds the worst
   // errors to `record`, and the first mismatch when it has none yet.
