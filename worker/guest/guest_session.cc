@@ -243,7 +243,8 @@ class Session : public GuestSession {
         start_ns = now_ns;
         health_ns = now_ns + kHealthEveryNs;
       }
-      if (now_ns >= deadline_ns) {
+      if (now_ns >= deadline_ns &&
+          now_ns >= DeadlineWithoutWaits(start_ns, deadline_ns, WaitedNs())) {
         if (seen()) return true;
         End(GuestFaultKind::kTimedOut, absl::StrCat(what, " took longer than its limit"));
         return false;
@@ -254,6 +255,11 @@ class Session : public GuestSession {
       }
       if (shares_core_ && now_ns - start_ns > kYieldAfterNs) sched_yield();
     }
+  }
+
+  // How long the guest wanted a core and had none since it slept last.
+  int64_t WaitedNs() const {
+    return accounting_.has_value() ? accounting_->Read().waited_ns - asleep_.waited_ns : 0;
   }
 
   const int64_t memory_bytes_max_;

@@ -1,4 +1,5 @@
 #include "worker/guest/guest_session.h"
+#include "worker/guest/process_accounting.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -184,8 +185,9 @@ TEST_F(GuestSessionTest, TheHandshakeHoldsForTenThousandCalls) {
   const absl::Time start = absl::Now();
   for (int call = 0; call < 10'000; ++call) {
     Floats(*session, 0)[0] = static_cast<float>(call);
-    const std::optional<CallTiming> timing =
-        call % 2 == 0 ? session->CallEmpty(GuestCache::kLeave) : session->Call(GuestCache::kLeave, kCallMax);
+    const std::optional<CallTiming> timing = call % 2 == 0
+                                                 ? session->CallEmpty(GuestCache::kLeave)
+                                                 : session->Call(GuestCache::kLeave, kCallMax);
     ASSERT_TRUE(timing.has_value()) << session->ended()->message;
     if (call % 2 == 0) {
       durations.push_back(timing->duration_ns);
@@ -406,6 +408,13 @@ TEST_F(GuestSessionTest, StartIsMeasured) {
   }
   std::sort(starts_ms.begin(), starts_ms.end());
   GTEST_LOG_(INFO) << "start and load ms: min " << starts_ms.front() << " p50 " << starts_ms[15];
+}
+
+TEST(DeadlineTest, TimeWithoutACoreDoesNotCount) {
+  EXPECT_EQ(DeadlineWithoutWaits(100, 110, 0), 110);
+  EXPECT_EQ(DeadlineWithoutWaits(100, 110, 4), 114);
+  EXPECT_EQ(DeadlineWithoutWaits(100, 110, 50), 120);  // at most twice as long
+  EXPECT_EQ(DeadlineWithoutWaits(100, 110, -5), 110);  // nothing known
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -83,6 +84,10 @@ ProcessAccounting::Sample ProcessAccounting::Read() const {
 bool ProcessAccounting::Asleep() const {
   char text[1024];
   return ReadText(stat_.get(), text, sizeof(text)) && IsAsleep(text);
+}
+
+int64_t DeadlineWithoutWaits(int64_t start_ns, int64_t deadline_ns, int64_t waited_ns) {
+  return deadline_ns + std::clamp<int64_t>(waited_ns, 0, deadline_ns - start_ns);
 }
 
 }  // namespace assay

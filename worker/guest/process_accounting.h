@@ -36,6 +36,10 @@ class ProcessAccounting {
   UniqueFd schedstat_;  // not in every kernel
 };
 
+// A deadline that does not count the time in which a process wanted a core and had none, since a
+// busy machine must not make a candidate slow; but at most twice as far from `start_ns`.
+int64_t DeadlineWithoutWaits(int64_t start_ns, int64_t deadline_ns, int64_t waited_ns);
+
 }  // namespace assay
 
 #endif  // ASSAY_WORKER_GUEST_PROCESS_ACCOUNTING_H_
