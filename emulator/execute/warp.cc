@@ -1,0 +1,111 @@
+#include "emulator/execute/warp.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_cat.h"
+#include "emulator/execute/block.h"
+
+namespace assay::emulator {
+namespace {
+
+// What a device does not survive; the rest is recorded and the kernel goes on.
+bool EndsLaunch(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::kOutOfBounds:
+    case FaultKind::kMisaligned:
+    case FaultKind::kUseAfterFree:
+    case FaultKind::kInputWritten:
+    case FaultKind::kDivergentBarrier:
+    case FaultKind::kDeadlock:
+    case FaultKind::kInstructionBudget:
+    case FaultKind::kTrap:
+    case FaultKind::kAssert:
+    case FaultKind::kPrintfFlood:
+    case FaultKind::kUnsupported:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string message) {
+  ReportMemoryFault(warp, op, lane, kind, Space::kGeneric, 0, 0, std::move(message));
+}
+
+void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space space,
+                       uint64_t address, uint32_t bytes, std::string message) {
+  Block& block = *warp->block;
+  const Program& program = block.program();
+  const auto pc = static_cast<uint32_t>(&op - program.ops.data());
+  block.launch().faults.Add(kind, pc, [&] {
+    Fault fault;
+    fault.kind = kind;
+    fault.kernel = program.kernel;
+    fault.opcode = program.info[pc].opcode;
+    fault.location = program.info[pc].location;
+    const auto file = static_cast<size_t>(std::max(0, fault.location.file));
+    if (file < program.files.size()) fault.file = program.files[file];
+    fault.block = block.index();
+    fault.thread = block.ThreadIndex(warp->index * kLanes + static_cast<uint32_t>(lane));
+    fault.space = space;
+    fault.address = address;
+    fault.bytes = bytes;
+    fault.message = std::move(message);
+    return fault;
+  });
+  if (EndsLaunch(kind)) {
+    block.launch().stop = true;
+    warp->event = WarpEvent::kStopped;
+  }
+}
+
+bool Converge(Warp* warp, const Op& op, uint32_t mask, uint32_t members) {
+  WarpState* const state = StateOf(warp);
+  if (state->forced) {
+    state->forced = false;
+    return true;
+  }
+  if ((mask & ~members) != 0) {
+    ReportFault(warp, op, std::countr_zero(mask & ~members), FaultKind::kAbsentLane,
+                absl::StrCat("the member mask 0x", absl::Hex(members), " does not name lanes 0x",
+                             absl::Hex(mask & ~members), ", which execute this"));
+    return true;
+  }
+  if ((members & warp->live & ~mask) == 0) return true;
+  const auto pc = static_cast<uint32_t>(&op - warp->block->program().ops.data());
+  // The rest of the group has nothing to do here and goes on; those that wait join others that wait
+  // here.
+  if ((warp->active & ~mask) != 0) state->groups.push_back({pc + 1, warp->active & ~mask, 0});
+  warp->active = 0;
+  state->groups.push_back({pc, mask, members});
+  warp->event = WarpEvent::kParked;
+  return false;
+}
+
+void WarpBarrier(Warp* warp, const Op& op, uint32_t mask, uint32_t members) {
+  if (Converge(warp, op, mask, members)) warp->block->StepClock(StateOf(warp));
+}
+
+uint64_t NextRandom(Warp* warp) { return warp->block->Random(); }
+
+void WriteOutput(Warp* warp, const Op& op, int lane, std::string_view text) {
+  LaunchState& launch = warp->block->launch();
+  if (launch.output_bytes.fetch_add(text.size()) + text.size() > launch.options.output_bytes_max) {
+    ReportFault(
+        warp, op, lane, FaultKind::kPrintfFlood,
+        absl::StrCat("the launch prints more than ", launch.options.output_bytes_max, " bytes"));
+    return;
+  }
+  warp->block->output()->append(text);
+}
+
+uint64_t ClockOf(Warp* warp) { return StateOf(warp)->executed; }
+
+bool PerturbApproximations(Warp* warp) {
+  return warp->block->launch().options.perturb_approximations;
+}
+
+}  // namespace assay::emulator

@@ -1,0 +1,69 @@
+// Which blocks have seen what of each other through atomics and fences: the last-block pattern,
+// tickets, flags, grid barriers.
+//
+// A warp that has fenced and then writes a location atomically releases there what it knows; a
+// block that reads the location atomically acquires all that was released there before. An access
+// is ordered before a block when its warp released it and the block acquired that release, or
+// acquired one of somebody who had. Thread-safe.
+#ifndef ASSAY_EMULATOR_MEMORY_SYNC_GRAPH_H_
+#define ASSAY_EMULATOR_MEMORY_SYNC_GRAPH_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace assay::emulator {
+
+class SyncGraph {
+ public:
+  // Nobody released anything, so that nothing can be acquired.
+  bool empty() const { return empty_.load(std::memory_order_relaxed); }
+
+  // `known` are the clocks that the releasing warp knows of its block's warps, its own among them.
+  void Release(uint64_t address, uint32_t block, std::span<const uint32_t> known);
+  void Acquire(uint64_t address, uint32_t block);
+
+  // Whether `to_block` knows of what `warp` of `from_block` did at `clock`. True also when the
+  // search gets too long.
+  bool IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock, uint32_t to_block) const;
+
+  void Clear();
+
+ private:
+  struct Location;
+  // The first `count` releases of a location.
+  struct Acquired {
+    const Location* location = nullptr;
+    size_t count = 0;
+  };
+  using AcquiredSet = std::vector<Acquired>;
+  struct ReleaseRecord {
+    uint32_t block = 0;
+    std::vector<uint32_t> known;
+    std::shared_ptr<const AcquiredSet> acquired;  // by the releasing block until then
+  };
+  struct Location {
+    std::vector<ReleaseRecord> releases;
+    std::unordered_map<uint32_t, std::vector<size_t>> by_block;  // indices into releases
+    size_t seen = 0;  // of the releases, those that another block than the last one's has acquired
+  };
+
+  static bool HoldsDirectly(const Acquired& acquired, uint32_t from_block, uint32_t warp,
+                            uint32_t clock);
+
+  std::atomic<bool> empty_{true};
+  mutable absl::Mutex mutex_;
+  std::unordered_map<uint64_t, std::unique_ptr<Location>> locations_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<uint32_t, std::shared_ptr<const AcquiredSet>> blocks_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace assay::emulator
+
+#endif  // ASSAY_EMULATOR_MEMORY_SYNC_GRAPH_H_
