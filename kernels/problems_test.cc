@@ -1,7 +1,8 @@
 // Holds every shipped problem to its contract, without the service: the data loads, the reference
 // compiles and writes everything, every declared transform is true of the reference, and every
-// shipped candidate is right on the small workloads under the whole battery of inputs. The code
-// that runs here is our own; candidates of others run in the sandbox only.
+// shipped candidate is right on the small workloads under the whole battery of inputs; launch plans
+// of device candidates fit every workload in every configuration. The code that runs here is our
+// own; candidates of others run in the sandbox only.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,11 @@
 #include "assay/v1/candidate.pb.h"
 #include "assay/v1/problem.pb.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "kernels/candidate.h"
+#include "kernels/expression/expression.h"
 #include "kernels/inputs/inputs.h"
 #include "kernels/problem.h"
 #include "kernels/testing/problems.h"
@@ -271,6 +275,95 @@ TEST_P(ProblemTest, ShippedCandidatesAreRight) {
       }
     }
   }
+}
+
+// Calls f for every configuration that satisfies the constraints.
+template <typename F>
+void ForEachConfiguration(const v1::CandidateSpec& spec, int parameter, ValueMap& values, F&& f) {
+  if (parameter == spec.parameters_size()) {
+    if (ResolveConfiguration(spec, values).ok()) f(values);
+    return;
+  }
+  for (const int64_t value : spec.parameters(parameter).values()) {
+    values[spec.parameters(parameter).name()] = value;
+    ForEachConfiguration(spec, parameter + 1, values, f);
+  }
+}
+
+int64_t Evaluated(const std::string& expression, const ValueMap& values) {
+  const auto value = EvaluateExpression(expression, values);
+  EXPECT_THAT(value, IsOk()) << expression;
+  return value.value_or(-1);
+}
+
+void ExpectLaunchFits(const v1::Launch& launch, const ValueMap& values) {
+  // Of every device from sm_75 on.
+  constexpr int64_t kGridMax[] = {0x7fffffff, 65535, 65535};
+  constexpr int64_t kBlockMax[] = {1024, 1024, 64};
+  constexpr int64_t kThreadsMax = 1024;
+  constexpr int64_t kSharedBytesMax = 48 << 10;
+  for (int i = 0; i < launch.grid_size(); ++i) {
+    const int64_t extent = Evaluated(launch.grid(i), values);
+    EXPECT_TRUE(extent >= 1 && extent <= kGridMax[i]) << launch.grid(i) << " is " << extent;
+  }
+  int64_t threads = 1;
+  for (int i = 0; i < launch.block_size(); ++i) {
+    const int64_t extent = Evaluated(launch.block(i), values);
+    EXPECT_TRUE(extent >= 1 && extent <= kBlockMax[i]) << launch.block(i) << " is " << extent;
+    threads *= extent;
+  }
+  EXPECT_LE(threads, kThreadsMax);
+  if (launch.shared_bytes().empty()) return;
+  const int64_t shared = Evaluated(launch.shared_bytes(), values);
+  EXPECT_TRUE(shared >= 0 && shared <= kSharedBytesMax) << launch.shared_bytes();
+}
+
+void ExpectPlanFits(const v1::CandidateSpec& spec, const v1::Problem& problem,
+                    const ValueMap& values) {
+  std::set<std::string> buffers;
+  for (const v1::Tensor& tensor : problem.tensors()) buffers.insert(tensor.name());
+  for (const v1::Workspace& workspace : spec.plan().workspaces()) {
+    buffers.insert(workspace.name());
+    const int64_t bytes = Evaluated(workspace.bytes(), values);
+    EXPECT_TRUE(bytes >= 0 && bytes <= limits::kTensorBytesMax) << workspace.name();
+  }
+  for (const v1::Launch& launch : spec.plan().launches()) {
+    SCOPED_TRACE(launch.kernel());
+    ExpectLaunchFits(launch, values);
+    for (const std::string& argument : launch.args()) {
+      if (buffers.count(argument) != 0) continue;
+      const int64_t value = Evaluated(argument, values);
+      EXPECT_TRUE(value >= 0 && value <= 0x7fffffff) << argument << " is " << value;
+    }
+  }
+}
+
+TEST_P(ProblemTest, ShippedPlansFitEveryWorkload) {
+  int plans = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/candidates", error)) {
+    SCOPED_TRACE(entry.path().string());
+    v1::Candidate candidate;
+    ASSERT_OK(LoadCandidate(entry.path().string(), problem_.name(), &candidate));
+    if (candidate.spec().language() == v1::CPP) continue;
+    ASSERT_OK(CheckCandidateAgainstProblem(candidate, problem_));
+    int configurations = 0;
+    ValueMap values;
+    ForEachConfiguration(candidate.spec(), 0, values, [&](const ValueMap& configuration) {
+      ++configurations;
+      for (const v1::Workload& workload : problem_.workloads()) {
+        const auto resolved = ResolveWorkload(problem_, workload);
+        ASSERT_THAT(resolved, IsOk());
+        SCOPED_TRACE(resolved->name);
+        ValueMap all = configuration;
+        all.insert(resolved->axes.begin(), resolved->axes.end());
+        ExpectPlanFits(candidate.spec(), problem_, all);
+      }
+    });
+    EXPECT_GT(configurations, 0) << "no configuration satisfies the constraints";
+    ++plans;
+  }
+  EXPECT_GE(plans, 2) << "add a plain and a good device candidate in " << folder_ << "/candidates";
 }
 
 // Fails when the folder is empty or ASSAY_SOURCE_DIR is not set: the tests above would not run.

@@ -1,0 +1,28 @@
+/* assay-candidate
+problem: "gemm_bf16"
+language: CUDA_CPP
+label: "cuda_plain"
+plan {
+  launches {
+    kernel: "gemm_bf16"
+    grid: "ceil_div(n, 16)" grid: "ceil_div(m, 16)"
+    block: "16" block: "16"
+    args: "a" args: "b" args: "c" args: "m" args: "n" args: "k"
+  }
+}
+*/
+// One thread for each element of c; operands are widened as they are read.
+#include <cuda_bf16.h>
+
+extern "C" __global__ void gemm_bf16(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c,
+                                     int m, int n, int k) {
+  const int j = static_cast<int>(blockIdx.x * 16 + threadIdx.x);
+  const int i = static_cast<int>(blockIdx.y * 16 + threadIdx.y);
+  if (i >= m || j >= n) return;
+  float sum = 0.0f;
+  for (int p = 0; p < k; ++p) {
+    sum += __bfloat162float(a[static_cast<size_t>(i) * k + p]) *
+           __bfloat162float(b[static_cast<size_t>(p) * n + j]);
+  }
+  c[static_cast<size_t>(i) * n + j] = sum;
+}

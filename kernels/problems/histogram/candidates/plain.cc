@@ -1,0 +1,10 @@
+/* assay-candidate
+problem: "histogram"
+language: CPP
+label: "plain"
+*/
+// One counter a bin, one element after the other.
+extern "C" void histogram(const int32_t* x, int32_t* counts, int64_t n, int64_t bins) {
+  for (int64_t i = 0; i < bins; ++i) counts[i] = 0;
+  for (int64_t i = 0; i < n; ++i) ++counts[x[i]];
+}
