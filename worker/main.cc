@@ -26,6 +26,7 @@
 #include "worker/agent/runner_pool.h"
 #include "worker/agent/transport.h"
 #include "worker/builder/builder.h"
+#include "worker/builder/cuda_builder.h"
 #include "worker/ceiling/calibrate.h"
 #include "worker/measure/machine.h"
 #include "worker/options.h"
@@ -63,10 +64,24 @@ absl::StatusOr<std::shared_ptr<v1::Calibration>> GetCalibration(const WorkerOpti
   return calibration;
 }
 
+// What this worker judges on: "cpu", or the class of an emulated device.
+std::string DeviceKind(const WorkerOptions& options) {
+  return options.emulated_arch == 0 ? "cpu" : "emulated";
+}
+
+std::string DeviceName(const WorkerOptions& options) {
+  return absl::StrCat("workers/", options.name, "/devices/", DeviceKind(options));
+}
+
+std::string EmulatedClass(const WorkerOptions& options) {
+  return absl::StrCat("emulated:sm_", options.emulated_arch);
+}
+
+// `calibration` may be null: an emulated device has no ceilings.
 std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOptions& options,
                                                               const MachineFacts& machine,
-                                                              const Builder& builder,
-                                                              const v1::Calibration& calibration) {
+                                                              const std::string& compiler,
+                                                              const v1::Calibration* calibration) {
   auto request = std::make_shared<internal::v1::RegisterWorkerRequest>();
   request->set_worker(options.name);
   // Timing needs the machine for itself.
@@ -75,16 +90,22 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
   worker.set_name(absl::StrCat("workers/", options.name));
   worker.set_version(kHarnessVersion);
   v1::Device& device = *worker.add_devices();
-  device.set_name(absl::StrCat("workers/", options.name, "/devices/cpu"));
-  device.set_device_class(DeviceClassName(machine));
-  device.set_kind("cpu");
-  device.set_model(machine.model_name);
+  device.set_name(DeviceName(options));
+  device.set_kind(DeviceKind(options));
   device.set_core_count(static_cast<int32_t>(machine.cores.size()));
-  for (const std::string& caveat : machine.caveats) device.add_caveats(caveat);
-  *device.mutable_calibration() = calibration;
+  if (options.emulated_arch != 0) {
+    device.set_device_class(EmulatedClass(options));
+    device.set_model(absl::StrCat("emulated sm_", options.emulated_arch));
+    device.add_caveats("EMULATED");
+  } else {
+    device.set_device_class(DeviceClassName(machine));
+    device.set_model(machine.model_name);
+    for (const std::string& caveat : machine.caveats) device.add_caveats(caveat);
+  }
+  if (calibration != nullptr) *device.mutable_calibration() = *calibration;
   v1::Environment& environment = *worker.mutable_environment();
   environment.set_harness_version(kHarnessVersion);
-  environment.set_compiler(builder.compiler());
+  environment.set_compiler(compiler);
   environment.set_instruction_set(InstructionSet(machine));
   environment.set_cpu_model(machine.model_name);
   environment.set_kernel(machine.kernel);
@@ -94,9 +115,13 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
   return request;
 }
 
+std::string BinaryFolder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
+
 RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement& cores) {
   RunnerPoolOptions pool;
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+  const std::string folder = BinaryFolder();
   const bool allow_unsandboxed = options.allow_unsandboxed;
   pool.start = [folder, cores, allow_unsandboxed](int slot, int guests) {
     RunnerOptions runner;
@@ -112,9 +137,9 @@ RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement&
 }
 
 // Runs the canary through the pipeline; OK when it passes.
-absl::Status CheckSelf(Pipeline* pipeline) {
+absl::Status CheckSelf(bool device, Pipeline* pipeline) {
   internal::v1::WorkSpec canary;
-  MakeCanary(&canary);
+  MakeCanary(device, &canary);
   v1::Outcome outcome;
   v1::Timeline timeline;
   const PipelineHooks hooks{[](std::string_view) {}, [] { return true; }};
@@ -125,6 +150,35 @@ absl::Status CheckSelf(Pipeline* pipeline) {
                                           outcome.reason(), ": ", outcome.message()));
 }
 
+// The builders of an emulated device, and what the pipeline knows of it.
+struct DeviceParts {
+  std::unique_ptr<Builder> ptx;
+  std::unique_ptr<Builder> cuda;
+  DeviceBackend backend;
+};
+
+absl::StatusOr<DeviceParts> MakeDevice(const WorkerOptions& options) {
+  DeviceParts parts;
+  CudaBuilderOptions builders;
+  builders.cache_directory = options.state_directory + "/device-artifacts";
+  builders.helper = BinaryFolder() + "/assay-nvrtc";
+  ASSAY_ASSIGN_OR_RETURN(parts.ptx, MakePtxBuilder(builders));
+  absl::StatusOr<std::unique_ptr<Builder>> cuda = MakeCudaBuilder(builders);
+  if (cuda.ok()) {
+    parts.cuda = *std::move(cuda);
+  } else {
+    // PTX can be judged without it.
+    parts.backend.cuda_missing = cuda.status();
+    Log(LogLevel::kWarning, "no_cuda_builder", {{"message", std::string(cuda.status().message())}});
+  }
+  parts.backend.driver = BinaryFolder() + "/libassay_emulated_cuda.so";
+  parts.backend.arch = options.emulated_arch;
+  parts.backend.device_class = EmulatedClass(options);
+  parts.backend.ptx = parts.ptx.get();
+  parts.backend.cuda = parts.cuda.get();
+  return parts;
+}
+
 absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   const MachineFacts machine = ReadMachineFacts("");
   const CorePlacement cores = PlaceCores(machine);
@@ -132,8 +186,14 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   CppBuilderOptions builder_options;
   builder_options.cache_directory = options.state_directory + "/artifacts";
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Builder> builder, MakeCppBuilder(builder_options));
-  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<v1::Calibration> calibration,
-                         GetCalibration(options, machine));
+  const bool is_device = options.emulated_arch != 0;
+  std::shared_ptr<v1::Calibration> calibration;
+  DeviceParts device;
+  if (is_device) {
+    ASSAY_ASSIGN_OR_RETURN(device, MakeDevice(options));
+  } else {
+    ASSAY_ASSIGN_OR_RETURN(calibration, GetCalibration(options, machine));
+  }
 
   RunnerPool runners(PoolOptions(options, cores));
   PipelineOptions pipeline_options;
@@ -142,7 +202,8 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   pipeline_options.clock = SystemClock();
   pipeline_options.machine = machine;
   pipeline_options.cores = cores;
-  pipeline_options.device_name = absl::StrCat("workers/", options.name, "/devices/cpu");
+  pipeline_options.device_name = DeviceName(options);
+  if (is_device) pipeline_options.device = device.backend;
   pipeline_options.harness_version = kHarnessVersion;
   pipeline_options.nonce = SecureRandom64;
   pipeline_options.calibration = calibration;
@@ -157,18 +218,21 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   };
   Pipeline pipeline(std::move(pipeline_options));
   // Before any lease: proves compiler, sandbox and runner, and warms the caches of each.
-  ASSAY_RETURN_IF_ERROR(Annotate(CheckSelf(&pipeline), "this worker cannot judge"));
+  ASSAY_RETURN_IF_ERROR(Annotate(CheckSelf(is_device, &pipeline), "this worker cannot judge"));
 
   const std::unique_ptr<DispatchTransport> transport = MakeGrpcTransport(options.server);
   AgentOptions agent_options;
   agent_options.transport = transport.get();
   agent_options.clock = SystemClock();
-  agent_options.description = Describe(options, machine, *builder, *calibration);
+  const std::string compiler = is_device
+                                   ? (device.cuda != nullptr ? device.cuda : device.ptx)->compiler()
+                                   : builder->compiler();
+  agent_options.description = Describe(options, machine, compiler, calibration.get());
   agent_options.judge = [&pipeline](const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
                                     v1::Outcome* outcome, v1::Timeline* timeline) {
     return pipeline.Judge(work, hooks, outcome, timeline);
   };
-  agent_options.self_check = [&pipeline] { return CheckSelf(&pipeline); };
+  agent_options.self_check = [&pipeline, is_device] { return CheckSelf(is_device, &pipeline); };
   agent_options.on_registered = [&options] {
     std::printf("registered %s\n", options.name.c_str());
     std::fflush(stdout);

@@ -43,6 +43,15 @@ std::string DefaultStateDirectory(const std::string& name) {
   return absl::StrCat(folder != nullptr ? folder : "/tmp", "/assay-worker-", getuid(), "-", name);
 }
 
+absl::StatusOr<int> ParseDevice(const std::string& value) {
+  if (value == "cpu") return 0;
+  for (const int arch : {75, 80, 89, 90, 100, 120}) {
+    if (value == absl::StrCat("emulated:sm_", arch)) return arch;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--device takes cpu or emulated:sm_75, 80, 89, 90, 100 or 120, not '", value, "'"));
+}
+
 absl::Status SetValue(const std::string& flag, const std::string& value, WorkerOptions* options) {
   if (flag == "--server") {
     ASSAY_RETURN_IF_ERROR(Annotate(CheckAddress(value), flag));
@@ -55,6 +64,8 @@ absl::Status SetValue(const std::string& flag, const std::string& value, WorkerO
     options->name = value;
   } else if (flag == "--state-dir") {
     options->state_directory = value;
+  } else if (flag == "--device") {
+    ASSAY_ASSIGN_OR_RETURN(options->emulated_arch, ParseDevice(value));
   } else if (flag == "--calibration") {
     if (value != "quick" && value != "full") {
       return absl::InvalidArgumentError(

@@ -10,14 +10,16 @@
 namespace assay {
 
 inline constexpr char kWorkerUsage[] =
-    "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--calibrate] "
-    "[--calibration quick|full] [--allow-unsandboxed]";
+    "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--device "
+    "cpu|emulated:sm_80] [--calibrate] [--calibration quick|full] [--allow-unsandboxed]";
 
 struct WorkerOptions {
-  bool help = false;               // --help: nothing else counts
-  std::string server;              // --server HOST:PORT; required
-  std::string name;                // --name; [a-z0-9-]; by default from the host's name
-  std::string state_directory;     // --state-dir; by default below the temporary folder
+  bool help = false;            // --help: nothing else counts
+  std::string server;           // --server HOST:PORT; required
+  std::string name;             // --name; [a-z0-9-]; by default from the host's name
+  std::string state_directory;  // --state-dir; by default below the temporary folder
+  // --device: "cpu", or an emulated GPU: 75, 80, 89, 90, 100 or 120 of "emulated:sm_NN"; 0: cpu.
+  int emulated_arch = 0;
   bool calibrate = false;          // --calibrate: measure the ceilings even when they are known
   bool quick_calibration = false;  // --calibration quick|full
   bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development

@@ -1,19 +1,12 @@
 #include "worker/agent/build_plan.h"
 
-#include "absl/strings/match.h"
 #include "assay/v1/candidate.pb.h"
 #include "assay/v1/problem.pb.h"
+#include "kernels/candidate.h"
 #include "kernels/problem.h"
 
 namespace assay {
 namespace {
-
-bool IsCppSource(const std::string& path) {
-  for (const char* ending : {".cc", ".cpp", ".cxx", ".c++"}) {
-    if (absl::EndsWith(path, ending)) return true;
-  }
-  return false;
-}
 
 BuildRequest ProblemBuild(const v1::Problem& problem, const std::string& source) {
   BuildRequest request;
@@ -31,13 +24,12 @@ BuildRequest CandidateBuild(const v1::Problem& problem, const v1::Candidate& can
   BuildRequest request;
   for (const v1::SourceFile& file : candidate.files()) {
     request.files.emplace_back(file.path(), file.content());
-    if (candidate.spec().sources().empty() && IsCppSource(file.path())) {
-      request.sources.push_back(file.path());
-    }
   }
-  for (const std::string& source : candidate.spec().sources()) request.sources.push_back(source);
-  request.prelude = CandidatePrototype(problem);
-  request.invoke_source = InvokeSource(problem, false);
+  request.sources = CandidateSources(candidate);
+  if (candidate.spec().language() == v1::CPP) {
+    request.prelude = CandidatePrototype(problem);
+    request.invoke_source = InvokeSource(problem, false);
+  }
   for (const std::string& option : candidate.spec().compile_options()) {
     request.options.push_back(option);
   }

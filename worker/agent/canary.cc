@@ -15,6 +15,33 @@ constexpr char kCandidate[] =
     "extern \"C\" void canary(const float* x, float* y, int64_t n) {\n"
     "  for (int64_t i = 0; i < n; ++i) y[i] = x[i] + x[i];\n"
     "}\n";
+constexpr char kDeviceCandidate[] = R"(.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry canary(.param .u64 x, .param .u64 y, .param .u32 n) {
+  .reg .pred %p;
+  .reg .b32 %i, %n, %block, %threads, %thread;
+  .reg .f32 %v;
+  .reg .b64 %x, %y, %offset;
+  ld.param.u64 %x, [x];
+  ld.param.u64 %y, [y];
+  ld.param.u32 %n, [n];
+  mov.u32 %block, %ctaid.x;
+  mov.u32 %threads, %ntid.x;
+  mov.u32 %thread, %tid.x;
+  mad.lo.s32 %i, %block, %threads, %thread;
+  setp.ge.s32 %p, %i, %n;
+  @%p bra done;
+  mul.wide.s32 %offset, %i, 4;
+  add.s64 %x, %x, %offset;
+  add.s64 %y, %y, %offset;
+  ld.global.f32 %v, [%x];
+  add.f32 %v, %v, %v;
+  st.global.f32 [%y], %v;
+done:
+  ret;
+}
+)";
 constexpr int64_t kElements = 1000;
 
 void AddTensor(const char* name, v1::Tensor::Role role, v1::Problem* problem) {
@@ -35,7 +62,7 @@ void AddTensor(const char* name, v1::Tensor::Role role, v1::Problem* problem) {
 
 }  // namespace
 
-void MakeCanary(internal::v1::WorkSpec* work) {
+void MakeCanary(bool device, internal::v1::WorkSpec* work) {
   v1::Problem& problem = *work->mutable_problem();
   problem.set_name("problems/canary");
   problem.set_version(1);
@@ -55,10 +82,17 @@ void MakeCanary(internal::v1::WorkSpec* work) {
 
   v1::Candidate& candidate = *work->mutable_candidate();
   candidate.mutable_spec()->set_problem("canary");
-  candidate.mutable_spec()->set_language(v1::CPP);
+  candidate.mutable_spec()->set_language(device ? v1::PTX : v1::CPP);
   v1::SourceFile& source = *candidate.add_files();
-  source.set_path("canary.cc");
-  source.set_content(kCandidate);
+  source.set_path(device ? "canary.ptx" : "canary.cc");
+  source.set_content(device ? kDeviceCandidate : kCandidate);
+  if (device) {
+    v1::Launch& launch = *candidate.mutable_spec()->mutable_plan()->add_launches();
+    launch.set_kernel("canary");
+    launch.add_grid("ceil_div(n, 128)");
+    launch.add_block("128");
+    for (const char* argument : {"x", "y", "n"}) launch.add_args(argument);
+  }
   candidate.set_digest(CandidateDigest(candidate));
 
   work->mutable_evaluation()->set_name("evaluations/canary");

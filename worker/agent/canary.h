@@ -8,7 +8,8 @@ namespace internal::v1 {
 class WorkSpec;
 }
 
-void MakeCanary(internal::v1::WorkSpec* work);
+// For a device, a candidate in PTX; else one in C++.
+void MakeCanary(bool device, internal::v1::WorkSpec* work);
 
 }  // namespace assay
 

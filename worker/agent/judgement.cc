@@ -19,6 +19,10 @@ namespace {
 
 constexpr int kGuestsMin = 2;
 constexpr int kGuestsMax = 8;
+// What an emulated device does in about a second, unless a workload is asked for by name.
+constexpr double kEmulatedOperationsMax = 4e7;
+constexpr double kEmulatedBytesMax = 16 << 20;
+constexpr double kNamedEmulationScale = 16;
 
 void SetUnsupported(std::string_view reason, std::string_view message, v1::Outcome* outcome) {
   outcome->set_verdict(v1::UNSUPPORTED);
@@ -105,15 +109,49 @@ absl::Duration Judgement::TimeLeft() const {
   return absl::Seconds(limits::kEvaluationSeconds) - (options_.clock->Monotonic() - start_);
 }
 
-absl::StatusOr<bool> Judgement::Prepare() {
-  const v1::Candidate& candidate = work_.candidate();
-  if (candidate.spec().language() != v1::CPP) {
+bool Judgement::ChooseBuilder() {
+  const v1::Language language = work_.candidate().spec().language();
+  if (!options_.device.has_value()) {
+    candidate_builder_ = options_.builder;
+    if (language == v1::CPP) return true;
     SetUnsupported("LANGUAGE_UNSUPPORTED",
-                   absl::StrCat("this worker builds CPP, not ",
-                                v1::Language_Name(candidate.spec().language())),
+                   absl::StrCat("this worker builds CPP, not ", v1::Language_Name(language)),
                    &outcome_);
     return false;
   }
+  const DeviceBackend& device = *options_.device;
+  if (level_ == v1::PAIRED) {
+    SetUnsupported("NO_TIMES",
+                   absl::StrCat("device ", device.device_class,
+                                " is emulated: it verifies and never times, so nothing can be "
+                                "compared; use a CUDA device"),
+                   &outcome_);
+    return false;
+  }
+  if (language != v1::CUDA_CPP && language != v1::PTX) {
+    SetUnsupported(
+        "LANGUAGE_UNSUPPORTED",
+        absl::StrCat("this worker builds CUDA_CPP and PTX, not ", v1::Language_Name(language)),
+        &outcome_);
+    return false;
+  }
+  candidate_builder_ = language == v1::PTX ? device.ptx : device.cuda;
+  if (candidate_builder_ != nullptr) return true;
+  SetUnsupported(GetReason(device.cuda_missing), Sv(device.cuda_missing.message()), &outcome_);
+  return false;
+}
+
+bool Judgement::IsTooLargeToEmulate(const ResolvedWorkload& workload, bool named) const {
+  const absl::StatusOr<WorkCost> cost = ComputeWorkCost(work_.problem(), workload);
+  if (!cost.ok()) return false;
+  const double scale = named ? kNamedEmulationScale : 1;
+  return cost->operations > scale * kEmulatedOperationsMax ||
+         cost->footprint_bytes > scale * kEmulatedBytesMax;
+}
+
+absl::StatusOr<bool> Judgement::Prepare() {
+  const v1::Candidate& candidate = work_.candidate();
+  if (!ChooseBuilder()) return false;
   ValueMap requested(work_.evaluation().configuration().begin(),
                      work_.evaluation().configuration().end());
   absl::StatusOr<ValueMap> configuration = ResolveConfiguration(candidate.spec(), requested);
@@ -140,6 +178,7 @@ absl::StatusOr<bool> Judgement::Prepare() {
   }
   const size_t selected_count = selectors.size();
   selectors.insert(selectors.end(), along.begin(), along.end());
+  std::vector<std::string> left_out;
   for (size_t i = 0; i < selectors.size(); ++i) {
     absl::StatusOr<ResolvedWorkload> resolved = ResolveSelector(work_.problem(), selectors[i]);
     if (!resolved.ok()) {
@@ -150,19 +189,38 @@ absl::StatusOr<bool> Judgement::Prepare() {
       return item.workload.name == resolved->name;
     });
     if (known) continue;
+    const bool named = i < selected_count && !work_.evaluation().workloads().empty();
+    if (options_.device.has_value() && IsTooLargeToEmulate(*resolved, named)) {
+      left_out.push_back(resolved->name);
+      if (!named) continue;
+      SetUnsupported(
+          "TOO_LARGE_TO_EMULATE",
+          absl::StrCat("workload ", resolved->name,
+                       " would take an emulated device minutes; name a smaller one, e.g. ",
+                       "--workload with smaller axes"),
+          &outcome_);
+      return false;
+    }
     Item item;
     item.selected = i < selected_count;
-    item.measure = item.selected && !resolved->verify_only && level_ != v1::VERIFY;
+    item.measure = item.selected && !resolved->verify_only && level_ != v1::VERIFY &&
+                   !options_.device.has_value();
     item.workload = *std::move(resolved);
     items_.push_back(std::move(item));
   }
-  return true;
+  if (!items_.empty()) return true;
+  SetUnsupported(
+      "TOO_LARGE_TO_EMULATE",
+      absl::StrCat("every workload would take an emulated device minutes (",
+                   absl::StrJoin(left_out, ", "), "); name a smaller one with --workload"),
+      &outcome_);
+  return false;
 }
 
-absl::StatusOr<BuildResult> Judgement::Build(const BuildRequest& request) {
+absl::StatusOr<BuildResult> Judgement::Build(Builder* builder, const BuildRequest& request) {
   ASSAY_RETURN_IF_ERROR(CheckWanted());
   const absl::Duration start = options_.clock->Monotonic();
-  absl::StatusOr<BuildResult> result = options_.builder->Build(request);
+  absl::StatusOr<BuildResult> result = builder->Build(request);
   build_time_ += options_.clock->Monotonic() - start;
   return result;
 }
@@ -170,13 +228,14 @@ absl::StatusOr<BuildResult> Judgement::Build(const BuildRequest& request) {
 absl::StatusOr<bool> Judgement::BuildAll() {
   hooks_.set_stage("BUILD");
   ASSAY_ASSIGN_OR_RETURN(candidate_,
-                         Build(CandidateBuild(work_.problem(), work_.candidate(), configuration_)));
-  FillBuildReport(candidate_, options_.builder->compiler(), outcome_.mutable_build());
+                         Build(candidate_builder_,
+                               CandidateBuild(work_.problem(), work_.candidate(), configuration_)));
+  FillBuildReport(candidate_, candidate_builder_->compiler(), outcome_.mutable_build());
   if (!candidate_.ok) {
     SetBuildVerdict(candidate_, &outcome_);
     return false;
   }
-  ASSAY_ASSIGN_OR_RETURN(reference_, Build(ReferenceBuild(work_.problem())));
+  ASSAY_ASSIGN_OR_RETURN(reference_, Build(options_.builder, ReferenceBuild(work_.problem())));
   if (!reference_.ok) {
     SetInvalidProblem("REFERENCE_BUILD_FAILED", BuildText(reference_), &outcome_);
     return false;
@@ -190,7 +249,8 @@ absl::StatusOr<bool> Judgement::BuildAll() {
   }
   ASSAY_ASSIGN_OR_RETURN(
       paired_baseline_,
-      Build(CandidateBuild(work_.problem(), work_.baseline_candidate(), *configuration)));
+      Build(options_.builder,
+            CandidateBuild(work_.problem(), work_.baseline_candidate(), *configuration)));
   if (!paired_baseline_.ok) {
     SetInvalidProblem("BASELINE_FAILED",
                       absl::StrCat("the baseline candidate: ", BuildText(paired_baseline_)),
@@ -207,6 +267,13 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   *request.mutable_problem() = runner_problem_;
   request.set_candidate_artifact(artifact);
   request.set_reference_artifact(reference_.artifact_path);
+  if (options_.device.has_value()) {
+    internal::v1::DeviceTarget& device = *request.mutable_device();
+    device.set_driver(options_.device->driver);
+    device.set_arch(options_.device->arch);
+    *device.mutable_candidate() = work_.candidate().spec();
+    device.mutable_configuration()->insert(configuration_.begin(), configuration_.end());
+  }
   for (const Task& task : tasks) {
     internal::v1::RunnerRequest::Work& work = *request.add_work();
     work.mutable_workload()->set_name(task.item->workload.name);

@@ -66,7 +66,11 @@ class Judgement {
   // The same for something that the candidate is compared with; its faults are the problem's.
   bool TakeBaselineReport(const Report& report, const std::string& name);
   absl::StatusOr<bool> MeasureBaseline(const v1::Baseline& baseline);
-  absl::StatusOr<BuildResult> Build(const BuildRequest& request);
+  absl::StatusOr<BuildResult> Build(Builder* builder, const BuildRequest& request);
+  // Of the candidate's language. False: this worker has none, and the outcome says so.
+  bool ChooseBuilder();
+  // A workload that would keep an emulated device busy for minutes.
+  bool IsTooLargeToEmulate(const ResolvedWorkload& workload, bool named) const;
   absl::Status CheckWanted() const;
   absl::Duration TimeLeft() const;
 
@@ -90,6 +94,7 @@ class Judgement {
   v1::Problem runner_problem_;  // without files
   ValueMap configuration_;
   std::vector<Item> items_;  // the selected ones first, in order
+  Builder* candidate_builder_ = nullptr;
   BuildResult candidate_;
   BuildResult reference_;
   BuildResult paired_baseline_;

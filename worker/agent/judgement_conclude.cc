@@ -39,7 +39,8 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
     missing.push_back({&item, false, true});
   }
   if (missing.empty()) return true;
-  const absl::StatusOr<BuildResult> built = Build(BaselineBuild(work_.problem(), baseline));
+  const absl::StatusOr<BuildResult> built =
+      Build(options_.builder, BaselineBuild(work_.problem(), baseline));
   if (GetReason(built.status()) == kLibraryNotInstalled) {
     missing_baselines_.push_back(baseline.name());
     return true;
@@ -181,7 +182,13 @@ absl::Status Judgement::Conclude() {
   ASSAY_RETURN_IF_ERROR(ConfirmImplausible());
   // A problem that is at fault says nothing about the candidate, for good or bad.
   if (outcome_.verdict() != v1::INVALID_PROBLEM) Inspect();
-  if (outcome_.verdict() == v1::VERDICT_UNSPECIFIED) SetPassed(missing_baselines_, &outcome_);
+  if (outcome_.verdict() == v1::VERDICT_UNSPECIFIED) {
+    SetPassed(missing_baselines_, &outcome_);
+    if (options_.device.has_value()) {
+      outcome_.set_message(absl::StrCat(outcome_.message(), " on ", options_.device->device_class,
+                                        " with every check on; an emulated device gives no time"));
+    }
+  }
   v1::Environment& environment = *outcome_.mutable_environment();
   for (const std::unique_ptr<Report>& report : reports_) {
     if (report->walls_size() + report->missing_walls_size() == 0) continue;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +36,20 @@ struct PipelineHooks {
   std::function<bool()> keep_going;                       // false: stop, nobody wants the outcome
 };
 
+// A device that runs device-tier candidates: the emulated one, which verifies and never times.
+struct DeviceBackend {
+  std::string driver;  // path of its library
+  int arch = 80;
+  std::string device_class;  // "emulated:sm_80"
+  Builder* ptx = nullptr;
+  Builder* cuda = nullptr;  // nullptr: `cuda_missing` says why
+  absl::Status cuda_missing;
+};
+
 struct PipelineOptions {
-  Builder* builder = nullptr;
+  Builder* builder = nullptr;  // of references, baselines and host-tier candidates
+  // Set: this worker judges device-tier candidates instead of host-tier ones.
+  std::optional<DeviceBackend> device;
   RunnerSource* runners = nullptr;
   Clock* clock = nullptr;
   MachineFacts machine;

@@ -86,7 +86,7 @@ class PipelineIntegrationTest : public ::testing::Test {
   // The canary problem (y = 2 x) with another body.
   v1::Outcome Judge(const std::string& body, v1::Level level) {
     internal::v1::WorkSpec work;
-    MakeCanary(&work);
+    MakeCanary(false, &work);
     work.mutable_evaluation()->set_level(level);
     work.mutable_candidate()->mutable_files(0)->set_content(absl::StrCat(
         "#include <cstdlib>\n#include <cstring>\n#include <unistd.h>\n",

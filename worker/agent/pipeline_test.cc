@@ -81,6 +81,7 @@ TEST_F(PipelineTest, FaultsMapToVerdicts) {
     GuestFault::Kind kind;
     v1::Verdict verdict;
     const char* reason;
+    const char* check = "";
   } rows[] = {
       {GuestFault::LOAD_FAILED, v1::RUNTIME_ERROR, "LOAD_FAILED"},
       {GuestFault::SIGNAL, v1::RUNTIME_ERROR, "CRASHED"},
@@ -94,6 +95,10 @@ TEST_F(PipelineTest, FaultsMapToVerdicts) {
       {GuestFault::OUTPUT_FLOOD, v1::RESOURCE_EXCEEDED, "OUTPUT_FLOOD"},
       {GuestFault::HIDDEN_WORK, v1::GAMED, "HIDDEN_WORK"},
       {GuestFault::PROCESS_CREATION, v1::RUNTIME_ERROR, "PROCESS_CREATION"},
+      {GuestFault::PLAN_INVALID, v1::COMPILE_ERROR, "KERNEL_NOT_FOUND", "KERNEL_NOT_FOUND"},
+      {GuestFault::NOT_EMULATED, v1::UNSUPPORTED, "NOT_EMULATED"},
+      {GuestFault::DEVICE_FAULT, v1::UNDEFINED_BEHAVIOR, "SHARED_RACE", "SHARED_RACE"},
+      {GuestFault::DEVICE_TRAP, v1::RUNTIME_ERROR, "DEVICE_TRAP"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.reason);
@@ -105,6 +110,7 @@ TEST_F(PipelineTest, FaultsMapToVerdicts) {
       fault.set_input_case("x3");
       fault.set_tensor("y");
       fault.set_byte_offset(256);
+      fault.set_check(row.check);
     };
     ASSERT_OK(Judge());
     EXPECT_EQ(outcome_.verdict(), row.verdict);
@@ -282,7 +288,7 @@ TEST_F(PipelineTest, ConfigurationsReachTheBuildAsMacros) {
 
 TEST_F(PipelineTest, TheCanaryIsAValidProblem) {
   internal::v1::WorkSpec canary;
-  MakeCanary(&canary);
+  MakeCanary(false, &canary);
   EXPECT_OK(ValidateProblem(canary.problem()));
   work_ = canary;
   ASSERT_OK(Judge());

@@ -43,6 +43,12 @@ constexpr FaultRow kFaults[] = {
      "the candidate printed more than it may"},
     {GuestFault::HIDDEN_WORK, v1::GAMED, "HIDDEN_WORK",
      "the candidate worked outside of the timed call"},
+    {GuestFault::PLAN_INVALID, v1::COMPILE_ERROR, "PLAN_INVALID", "the launch plan does not fit"},
+    {GuestFault::NOT_EMULATED, v1::UNSUPPORTED, "NOT_EMULATED",
+     "the emulated device does not run this"},
+    {GuestFault::DEVICE_FAULT, v1::UNDEFINED_BEHAVIOR, "DEVICE_FAULT",
+     "a check of the device proved undefined behavior"},
+    {GuestFault::DEVICE_TRAP, v1::RUNTIME_ERROR, "DEVICE_TRAP", "the kernel ended with an error"},
 };
 
 bool IsLimit(const std::string& reason) {
@@ -105,6 +111,12 @@ void SetFaultVerdict(const GuestFault& fault, v1::Outcome* outcome) {
     outcome->set_verdict(row.verdict);
     outcome->set_reason(row.reason);
     message = row.what;
+  }
+  // What was found has a name of its own.
+  if ((fault.kind() == GuestFault::DEVICE_FAULT || fault.kind() == GuestFault::PLAN_INVALID) &&
+      !fault.check().empty()) {
+    outcome->set_reason(fault.check());
+    if (fault.check() == "PLAN_OVER_LIMIT") outcome->set_verdict(v1::RESOURCE_EXCEEDED);
   }
   if (!fault.message().empty()) absl::StrAppend(&message, ": ", fault.message());
   if (!fault.tensor().empty()) {

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -33,16 +34,17 @@ int64_t ModifiedNs(const struct stat& info) {
 
 }  // namespace
 
-absl::StatusOr<BuildCache> BuildCache::Open(const std::string& directory, int64_t bytes_max) {
+absl::StatusOr<BuildCache> BuildCache::Open(const std::string& directory, int64_t bytes_max,
+                                            std::string suffix) {
   ASSAY_RETURN_IF_ERROR(Annotate(CreateDirectories(directory), "build cache"));
   if (access(directory.c_str(), W_OK) != 0) {
     return ErrnoError(errno, absl::StrCat("build cache ", directory));
   }
-  return BuildCache(directory, bytes_max);
+  return BuildCache(directory, bytes_max, std::move(suffix));
 }
 
 std::string BuildCache::ArtifactPath(const std::string& key) const {
-  return absl::StrCat(directory_, "/", key, ".so");
+  return absl::StrCat(directory_, "/", key, suffix_);
 }
 
 std::string BuildCache::NotePath(const std::string& key) const {
@@ -50,17 +52,27 @@ std::string BuildCache::NotePath(const std::string& key) const {
 }
 
 std::optional<BuildCache::Entry> BuildCache::Find(const std::string& key) const {
-  // The note is written last: digest, newline, log.
+  // The note is written last: digest, newline, length of the report, newline, report, log.
   const absl::StatusOr<std::string> note =
-      ReadFile(NotePath(key), kDigestBytes + 1 + limits::kCompilerOutputBytesMax * 4);
+      ReadFile(NotePath(key), kDigestBytes + 32 + limits::kCompilerOutputBytesMax * 8);
   if (!note.ok() || note->size() < kDigestBytes + 1) return std::nullopt;
+  const size_t length_end = note->find('\n', kDigestBytes + 1);
+  size_t report_bytes = 0;
+  if (length_end == std::string::npos ||
+      !absl::SimpleAtoi(
+          absl::string_view(*note).substr(kDigestBytes + 1, length_end - kDigestBytes - 1),
+          &report_bytes) ||
+      report_bytes > note->size() - length_end - 1) {
+    return std::nullopt;
+  }
   const absl::StatusOr<std::string> artifact =
       ReadFile(ArtifactPath(key), limits::kArtifactBytesMax);
   if (!artifact.ok()) return std::nullopt;
   Entry entry;
   entry.path = ArtifactPath(key);
   entry.digest = note->substr(0, kDigestBytes);
-  entry.log = note->substr(kDigestBytes + 1);
+  entry.report = note->substr(length_end + 1, report_bytes);
+  entry.log = note->substr(length_end + 1 + report_bytes);
   if (Sha256Hex(*artifact) != entry.digest) return std::nullopt;
   // What is used stays.
   (void)utimensat(AT_FDCWD, entry.path.c_str(), nullptr, 0);
@@ -69,12 +81,13 @@ std::optional<BuildCache::Entry> BuildCache::Find(const std::string& key) const 
 }
 
 absl::StatusOr<BuildCache::Entry> BuildCache::Store(const std::string& key,
-                                                    std::string_view artifact,
-                                                    std::string_view log) const {
-  Entry entry{ArtifactPath(key), Sha256Hex(artifact), std::string(log)};
+                                                    std::string_view artifact, std::string_view log,
+                                                    std::string_view report) const {
+  Entry entry{ArtifactPath(key), Sha256Hex(artifact), std::string(log), std::string(report)};
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(entry.path, artifact));
-  ASSAY_RETURN_IF_ERROR(
-      WriteFileAtomically(NotePath(key), absl::StrCat(entry.digest, "\n", entry.log)));
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
+      NotePath(key),
+      absl::StrCat(entry.digest, "\n", report.size(), "\n", entry.report, entry.log)));
   Trim(key);
   return entry;
 }

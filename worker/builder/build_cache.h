@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,26 +20,29 @@ class BuildCache {
     std::string path;
     std::string digest;  // of the artifact
     std::string log;     // of the compiler
+    std::string report;  // of resources; may be empty
   };
 
-  // Makes the folder.
-  static absl::StatusOr<BuildCache> Open(const std::string& directory, int64_t bytes_max);
+  // Makes the folder. Artifacts get names that end in `suffix`.
+  static absl::StatusOr<BuildCache> Open(const std::string& directory, int64_t bytes_max,
+                                         std::string suffix = ".so");
 
   // Nothing when it is not there or damaged.
   std::optional<Entry> Find(const std::string& key) const;
   // Afterwards the oldest entries are removed until the folder fits `bytes_max`.
   absl::StatusOr<Entry> Store(const std::string& key, std::string_view artifact,
-                              std::string_view log) const;
+                              std::string_view log, std::string_view report = "") const;
 
  private:
-  BuildCache(std::string directory, int64_t bytes_max)
-      : directory_(std::move(directory)), bytes_max_(bytes_max) {}
+  BuildCache(std::string directory, int64_t bytes_max, std::string suffix)
+      : directory_(std::move(directory)), bytes_max_(bytes_max), suffix_(std::move(suffix)) {}
   std::string ArtifactPath(const std::string& key) const;
   std::string NotePath(const std::string& key) const;
   void Trim(const std::string& keep) const;
 
   std::string directory_;
   int64_t bytes_max_;
+  std::string suffix_;
 };
 
 }  // namespace assay

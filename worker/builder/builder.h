@@ -15,6 +15,8 @@
 namespace assay {
 
 inline constexpr char kLibraryNotInstalled[] = "LIBRARY_NOT_INSTALLED";
+inline constexpr char kCudaNotInstalled[] = "CUDA_NOT_INSTALLED";
+inline constexpr char kCudaTooOld[] = "CUDA_TOO_OLD";
 
 // What is built: sources by name and content, in compile order, and what goes before and after
 // them.
@@ -36,6 +38,17 @@ struct BuildDiagnostic {
   std::string message;
 };
 
+// What one entry point takes of a device, as the assembler for it reports.
+struct KernelResources {
+  std::string kernel;
+  int registers = 0;
+  int barriers = 0;
+  int64_t stack_bytes = 0;
+  int64_t spill_store_bytes = 0;
+  int64_t spill_load_bytes = 0;
+  int64_t static_shared_bytes = 0;
+};
+
 struct BuildResult {
   bool ok = false;
   std::string reason;   // when not ok; README.md lists them
@@ -45,9 +58,12 @@ struct BuildResult {
   std::string artifact_digest;
   bool from_cache = false;
   absl::Duration duration;
+  absl::Duration compiler_duration;  // inside the sandbox, where the builder knows; else zero
+  bool precompiled_headers = false;  // were used in this very build
   std::vector<std::string> arguments;
   std::vector<BuildDiagnostic> diagnostics;
   std::string log;
+  std::vector<KernelResources> resources;  // device code, where ptxas is installed
 };
 
 // Thread-safe. Build blocks for seconds.
@@ -59,17 +75,21 @@ class Builder {
   // A bad status is the machine's fault (compiler missing, disk full, out of memory, fork failed):
   // never the candidate's, never cached. After a failure that the sources do not explain, a
   // known-good source is compiled to tell the two apart. The reason is kLibraryNotInstalled when
-  // one of `libraries` is not there.
+  // one of `libraries` is not there, kCudaNotInstalled or kCudaTooOld when the toolkit is missing.
   virtual absl::StatusOr<BuildResult> Build(const BuildRequest& request) = 0;
 };
 
-struct CppBuilderOptions {
+// Of one run of a compiler.
+struct CompileLimits {
+  absl::Duration timeout = absl::Seconds(limits::kBuildSeconds);
+  int64_t memory_bytes_max = limits::kBuildMemoryBytes;
+};
+
+struct CppBuilderOptions : CompileLimits {
   std::string cache_directory;
   // Searched in /usr/bin, or an absolute path; with one outside /usr the folder above its own is
   // bound into the sandbox.
   std::string compiler = "g++";
-  absl::Duration timeout = absl::Seconds(limits::kBuildSeconds);
-  int64_t memory_bytes_max = limits::kBuildMemoryBytes;
   int64_t cache_bytes_max = limits::kBuildCacheBytesMax;
   std::string library_root;  // goes before the paths where libraries are looked for; for tests
 };

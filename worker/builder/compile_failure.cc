@@ -14,19 +14,19 @@ constexpr int kExitKilled = 128 + 9;
 
 std::string Mebibytes(int64_t bytes) { return absl::StrCat(bytes >> 20, " MiB"); }
 
-CompileFailure MemoryFailure(const CppBuilderOptions& options) {
+CompileFailure MemoryFailure(const CompileLimits& limits) {
   return {"COMPILE_MEMORY", absl::StrCat("the compiler used more than its limit of ",
-                                         Mebibytes(options.memory_bytes_max), " of memory")};
+                                         Mebibytes(limits.memory_bytes_max), " of memory")};
 }
 
 }  // namespace
 
 absl::StatusOr<CompileFailure> JudgeFailure(const CompileRunResult& run,
                                             const std::vector<BuildDiagnostic>& diagnostics,
-                                            std::string_view prelude,
-                                            const CppBuilderOptions& options,
-                                            const std::function<absl::Status()>& check_machine) {
-  if (run.exit.memory_limit) return MemoryFailure(options);
+                                            const CompileLimits& compile_limits,
+                                            const std::function<absl::Status()>& check_machine,
+                                            const std::function<CompileFailure()>& classify) {
+  if (run.exit.memory_limit) return MemoryFailure(compile_limits);
   if (run.exit.machine_oom) {
     return absl::UnavailableError("the machine ran out of memory while compiling");
   }
@@ -35,7 +35,7 @@ absl::StatusOr<CompileFailure> JudgeFailure(const CompileRunResult& run,
     ASSAY_RETURN_IF_ERROR(check_machine());
     return CompileFailure{"COMPILE_TIMEOUT",
                           absl::StrCat("the compiler did not end within its limit of ",
-                                       absl::ToDoubleSeconds(options.timeout), " s")};
+                                       absl::ToDoubleSeconds(compile_limits.timeout), " s")};
   }
   if (run.log_flood) {
     return CompileFailure{"COMPILE_OUTPUT_FLOOD",
@@ -54,9 +54,9 @@ absl::StatusOr<CompileFailure> JudgeFailure(const CompileRunResult& run,
         (run.exit.code == kExitKilled || absl::StrContains(run.log, "Killed signal terminated"))) {
       return absl::UnavailableError("the compiler was killed by the machine");
     }
-    if (MentionsMemory(run.log)) return MemoryFailure(options);
+    if (MentionsMemory(run.log)) return MemoryFailure(compile_limits);
   }
-  return ClassifyFailure(diagnostics, prelude);
+  return classify();
 }
 
 }  // namespace assay

@@ -4,7 +4,6 @@
 #define ASSAY_WORKER_BUILDER_COMPILE_FAILURE_H_
 
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,14 +14,15 @@
 
 namespace assay {
 
-// `run` gave no artifact; `diagnostics` are those of its log. A bad status when the machine is to
-// blame. `check_machine` compiles a known-good source in the same way; it is asked where the run
-// alone leaves the question open, and its bad status is the answer.
+// `run` gave no artifact; `diagnostics` are those of its log, which `classify` names when nothing
+// else explains the failure. A bad status when the machine is to blame. `check_machine` compiles a
+// known-good source in the same way; it is asked where the run alone leaves the question open, and
+// its bad status is the answer.
 absl::StatusOr<CompileFailure> JudgeFailure(const CompileRunResult& run,
                                             const std::vector<BuildDiagnostic>& diagnostics,
-                                            std::string_view prelude,
-                                            const CppBuilderOptions& options,
-                                            const std::function<absl::Status()>& check_machine);
+                                            const CompileLimits& compile_limits,
+                                            const std::function<absl::Status()>& check_machine,
+                                            const std::function<CompileFailure()>& classify);
 
 }  // namespace assay
 

@@ -22,13 +22,16 @@ class CompileFailureTest : public ::testing::Test {
   absl::StatusOr<CompileFailure> Judge(const CompileRunResult& run) {
     questions_ = 0;
     const std::vector<BuildDiagnostic> diagnostics = ParseDiagnostics(run.log);
-    return JudgeFailure(run, diagnostics, kPrelude, options_, [this] {
-      ++questions_;
-      return machine_;
-    });
+    return JudgeFailure(
+        run, diagnostics, limits_,
+        [this] {
+          ++questions_;
+          return machine_;
+        },
+        [&] { return ClassifyFailure(diagnostics, kPrelude); });
   }
 
-  CppBuilderOptions options_;
+  CompileLimits limits_;
   absl::Status machine_;
   int questions_ = 0;
 };

@@ -24,7 +24,7 @@ constexpr int kProcessesMax = 64;
 constexpr absl::Duration kReapMax = absl::Seconds(30);
 
 // Arguments come as "$@" and are never part of the script.
-constexpr char kBuildScript[] = R"("$@" </dev/null && exec cat /tmp/artifact.so >&3)";
+constexpr char kBuildScript[] = R"("$@" </dev/null && exec cat /tmp/artifact >&3)";
 constexpr char kPlainScript[] = R"(exec "$@")";
 
 absl::StatusOr<UniqueFd> MemoryFile(std::string_view bytes) {
@@ -81,6 +81,8 @@ SandboxOptions MakeSandboxOptions(const CompileRunOptions& options) {
   sandbox.tmpfs_bytes_max = kTmpfsBytes;
   sandbox.processes_max = kProcessesMax;
   sandbox.file_bytes_max = kFileBytesMax;
+  sandbox.files = options.programs;
+  sandbox.fixed_addresses = options.fixed_addresses;
   sandbox.cpu_seconds_max = absl::ToInt64Seconds(options.timeout) + 5;
   return sandbox;
 }
@@ -123,7 +125,7 @@ absl::StatusOr<CompileRunResult> RunCompiler(const CompileRunOptions& options) {
     contents.push_back(std::move(fd));
   }
   Capture log{UniqueFd(), limits::kCompilerOutputBytesMax, "", false, true};
-  Capture artifact{UniqueFd(), limits::kArtifactBytesMax, "", false, true};
+  Capture artifact{UniqueFd(), options.artifact_bytes_max, "", false, true};
   ASSAY_ASSIGN_OR_RETURN(UniqueFd log_writer, log.Open());
   ASSAY_ASSIGN_OR_RETURN(UniqueFd artifact_writer, artifact.Open());
   sandbox_options.descriptors = {{log_writer.get(), 1}, {log_writer.get(), 2}};

@@ -2,12 +2,14 @@
 #ifndef ASSAY_WORKER_BUILDER_COMPILE_RUN_H_
 #define ASSAY_WORKER_BUILDER_COMPILE_RUN_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/limits.h"
 #include "worker/sandbox/sandbox.h"
 
 namespace assay {
@@ -15,13 +17,16 @@ namespace assay {
 // Where the sources lie, which is also the working directory.
 inline constexpr char kSourceFolder[] = "/src";
 // What a run leaves for the host, if anything.
-inline constexpr char kArtifactInside[] = "/tmp/artifact.so";
+inline constexpr char kArtifactInside[] = "/tmp/artifact";
 
 struct CompileRunOptions {
   std::vector<std::string> arguments;  // argv of the compiler; searched in PATH inside
   std::vector<std::pair<std::string, std::string>> files;  // path under kSourceFolder, content
   std::vector<std::pair<std::string, std::string>> read_only_binds;
+  std::vector<SandboxFile> programs;  // copied in beside the sources, such as a compiler of ours
   bool want_artifact = true;
+  size_t artifact_bytes_max = limits::kArtifactBytesMax;
+  bool fixed_addresses = false;  // see SandboxOptions
   int slot = 0;
   int64_t memory_bytes_max = 0;
   absl::Duration timeout;

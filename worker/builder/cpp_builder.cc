@@ -15,6 +15,7 @@
 #include "base/strings.h"
 #include "worker/builder/build_cache.h"
 #include "worker/builder/builder.h"
+#include "worker/builder/cached_build.h"
 #include "worker/builder/compile_failure.h"
 #include "worker/builder/compile_options.h"
 #include "worker/builder/compile_run.h"
@@ -70,7 +71,6 @@ class CppBuilder : public Builder {
  private:
   CompileRunOptions RunOptions(std::vector<std::string> arguments) const;
   absl::StatusOr<std::string> Ask(std::vector<std::string> arguments) const;
-  std::string Key(const BuildRequest& request, const std::vector<std::string>& arguments) const;
   absl::StatusOr<CompileRunResult> Compile(const BuildRequest& request,
                                            const std::vector<std::string>& arguments) const;
   absl::Status CheckMachine(std::string_view log) const;
@@ -85,36 +85,6 @@ class CppBuilder : public Builder {
   std::string compiler_;
   std::string native_;  // digest of what -march=native means here
 };
-
-// Why the request cannot be built at all; empty when it can.
-std::string Refusal(const BuildRequest& request, std::string* reason) {
-  *reason = "OPTION_NOT_ALLOWED";
-  for (const std::string& option : request.options) {
-    if (!IsOptionAllowed(option)) {
-      return absl::StrCat("option '", CleanText(option),
-                          "' is not on the allow-list of worker/builder/README.md");
-    }
-  }
-  for (const auto& [name, value] : request.macros) {
-    if (!IsMacroNameAllowed(name)) {
-      return absl::StrCat("parameter '", CleanText(name), "' is not a C identifier");
-    }
-  }
-  *reason = "COMPILE_FAILED";
-  if (request.sources.empty()) return "there is no source to compile";
-  for (const auto& [path, content] : request.files) {
-    if (!IsSourcePathAllowed(path)) {
-      return absl::StrCat("file name '", CleanText(path),
-                          "' is not a plain relative path of letters, digits and ._+-");
-    }
-  }
-  for (const std::string& source : request.sources) {
-    const bool known = std::any_of(request.files.begin(), request.files.end(),
-                                   [&](const auto& file) { return file.first == source; });
-    if (!known) return absl::StrCat("source '", CleanText(source), "' is not among the files");
-  }
-  return "";
-}
 
 absl::Status CppBuilder::Prepare() {
   program_ = options_.compiler;
@@ -176,18 +146,6 @@ std::vector<std::string> CppBuilder::Arguments(const BuildRequest& request,
   return arguments;
 }
 
-std::string CppBuilder::Key(const BuildRequest& request,
-                            const std::vector<std::string>& arguments) const {
-  DigestBuilder digest;
-  digest.Add(kBuilderVersion).Add(compiler_).Add(native_);
-  digest.Add(static_cast<int64_t>(arguments.size()));
-  for (const std::string& argument : arguments) digest.Add(argument);
-  digest.Add(static_cast<int64_t>(request.files.size()));
-  for (const auto& [path, content] : request.files) digest.Add(path).Add(content);
-  digest.Add(request.prelude).Add(request.invoke_source);
-  return digest.Finish();
-}
-
 absl::StatusOr<CompileRunResult> CppBuilder::Compile(
     const BuildRequest& request, const std::vector<std::string>& arguments) const {
   CompileRunOptions run = RunOptions(arguments);
@@ -211,9 +169,8 @@ absl::Status CppBuilder::CheckMachine(std::string_view log) const {
 }
 
 absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
-  const absl::Time start = absl::Now();
   BuildResult result;
-  result.message = Refusal(request, &result.reason);
+  result.message = RefuseRequest(request, IsOptionAllowed, &result.reason);
   std::vector<std::string> libraries;
   for (const std::string& library : request.libraries) {
     absl::StatusOr<std::vector<std::string>> flags = LibraryFlags(library, options_.library_root);
@@ -227,36 +184,19 @@ absl::StatusOr<BuildResult> CppBuilder::Build(const BuildRequest& request) {
     }
   }
   if (!result.message.empty()) return result;
-  result.reason.clear();
   result.arguments = Arguments(request, libraries);
-  const std::string key = Key(request, result.arguments);
-  std::optional<BuildCache::Entry> entry = cache_.Find(key);
-  result.from_cache = entry.has_value();
-  if (!entry.has_value()) {
-    ASSAY_ASSIGN_OR_RETURN(const CompileRunResult run, Compile(request, result.arguments));
-    result.log = CleanText(run.log);
-    result.diagnostics = ParseDiagnostics(result.log);
-    const bool built = !run.timed_out && !run.log_flood && !run.artifact_too_large &&
-                       run.exit.code == 0 && absl::StartsWith(run.artifact, "\177ELF");
-    if (!built) {
-      absl::StatusOr<CompileFailure> failure =
-          JudgeFailure(run, result.diagnostics, request.prelude, options_,
-                       [&] { return CheckMachine(run.log); });
-      if (!failure.ok()) return Annotate(failure.status(), "building");
-      result.reason = std::move(failure->reason);
-      result.message = std::move(failure->message);
-      result.duration = absl::Now() - start;
-      return result;
-    }
-    ASSAY_ASSIGN_OR_RETURN(entry, cache_.Store(key, run.artifact, result.log));
-  }
-  result.ok = true;
-  result.artifact_path = entry->path;
-  result.artifact_digest = entry->digest;
-  result.log = entry->log;
-  result.diagnostics = ParseDiagnostics(result.log);
-  result.duration = absl::Now() - start;
-  return result;
+  const std::string key =
+      BuildKey({kBuilderVersion, compiler_, native_}, request, result.arguments);
+  BuildSteps steps;
+  steps.compile = [&] { return Compile(request, result.arguments); };
+  steps.is_artifact = [](std::string_view artifact) { return artifact.starts_with("\177ELF"); };
+  steps.read_diagnostics = ParseDiagnostics;
+  steps.judge = [&](const CompileRunResult& run, const std::vector<BuildDiagnostic>& diagnostics) {
+    return JudgeFailure(
+        run, diagnostics, options_, [&] { return CheckMachine(run.log); },
+        [&] { return ClassifyFailure(diagnostics, request.prelude); });
+  };
+  return BuildThroughCache(cache_, key, steps, result);
 }
 
 }  // namespace

@@ -357,7 +357,7 @@ TEST_F(CppBuilderTest, ASickMachineIsNeverACompileError) {
        "vfork"},
       {"silent", "exit 1", ""},
       {"no artifact", "exit 0", ""},
-      {"not an object", "echo text >/tmp/artifact.so", ""},
+      {"not an object", "echo text >/tmp/artifact", ""},
   };
   for (const Case& test : cases) {
     SCOPED_TRACE(test.name);
@@ -389,7 +389,7 @@ TEST_F(CppBuilderTest, ALinkInPlaceOfTheArtifactIsNotFollowedHere) {
   CppBuilderOptions options = Options();
   const std::string secret = directory_.path() + "/secret";
   ASSERT_OK(WriteFileAtomically(secret, "\177ELF secret of the host"));
-  options.compiler = FakeCompiler(absl::StrCat("ln -s ", secret, " /tmp/artifact.so"));
+  options.compiler = FakeCompiler(absl::StrCat("ln -s ", secret, " /tmp/artifact"));
   std::unique_ptr<Builder> builder = Make(options);
   ASSERT_NE(builder, nullptr);
   // Only bytes that exist inside can come out, and there the file does not exist.

@@ -65,17 +65,6 @@ std::optional<int> TakeSeverity(std::string_view* text) {
   return std::nullopt;
 }
 
-BuildDiagnostic Make(int severity, std::string_view file, int line, int column,
-                     std::string_view message) {
-  BuildDiagnostic diagnostic;
-  diagnostic.severity = severity;
-  diagnostic.file = std::string(file.substr(0, kFileBytesMax));
-  diagnostic.line = line;
-  diagnostic.column = column;
-  diagnostic.message = std::string(message.substr(0, kMessageBytesMax));
-  return diagnostic;
-}
-
 // "file:line:column: severity: message" or "file:line: severity: message".
 std::optional<BuildDiagnostic> ParseCompilerLine(std::string_view line) {
   const size_t colon = line.find(':');
@@ -89,7 +78,7 @@ std::optional<BuildDiagnostic> ParseCompilerLine(std::string_view line) {
   rest.remove_prefix(1);
   const std::optional<int> severity = TakeSeverity(&rest);
   if (!severity.has_value()) return std::nullopt;
-  return Make(*severity, file, *number, column, rest);
+  return MakeDiagnostic(*severity, file, *number, column, rest);
 }
 
 // "file:(.text+0x1): undefined reference to `name'", "ld: file.o: multiple definition of `name'".
@@ -102,8 +91,8 @@ std::optional<BuildDiagnostic> ParseLinkerLine(std::string_view line) {
     const std::string_view file =
         section != line.npos && section < at ? line.substr(0, section) : std::string_view();
     const size_t slash = file.rfind(": ");
-    return Make(kSeverityError, slash == file.npos ? file : file.substr(slash + 2), 0, 0,
-                line.substr(at));
+    return MakeDiagnostic(kSeverityError, slash == file.npos ? file : file.substr(slash + 2), 0, 0,
+                          line.substr(at));
   }
   return std::nullopt;
 }
@@ -161,7 +150,40 @@ std::string_view MissingFile(std::string_view message) {
   return message;
 }
 
-// Whether `path`, taken in by `file`, lies outside the folder of the sources.
+bool IsCompilerLimit(std::string_view message) {
+  const bool by_language = message.starts_with("template instantiation depth exceeds ") ||
+                           message.starts_with("#include nested depth ") ||
+                           message.starts_with("'constexpr' ");
+  return by_language && message.find(" exceeds ") != message.npos;
+}
+
+}  // namespace
+
+BuildDiagnostic MakeDiagnostic(int severity, std::string_view file, int line, int column,
+                               std::string_view message) {
+  BuildDiagnostic diagnostic;
+  diagnostic.severity = severity;
+  diagnostic.file = std::string(file.substr(0, kFileBytesMax));
+  diagnostic.line = line;
+  diagnostic.column = column;
+  diagnostic.message = std::string(message.substr(0, kMessageBytesMax));
+  return diagnostic;
+}
+
+void CapDiagnostics(std::vector<BuildDiagnostic>* diagnostics) {
+  if (diagnostics->size() <= limits::kDiagnosticsMax) return;
+  std::stable_partition(
+      diagnostics->begin(), diagnostics->end(),
+      [](const BuildDiagnostic& diagnostic) { return diagnostic.severity == kSeverityError; });
+  diagnostics->resize(limits::kDiagnosticsMax);
+}
+
+std::string Placed(const BuildDiagnostic& diagnostic) {
+  const std::string column =
+      diagnostic.column > 0 ? absl::StrCat(":", diagnostic.column) : std::string();
+  return absl::StrCat(diagnostic.file, ":", diagnostic.line, column, ": ", diagnostic.message);
+}
+
 bool LeavesSources(std::string_view file, std::string_view path) {
   if (path.starts_with('/')) return true;
   int depth = static_cast<int>(std::count(file.begin(), file.end(), '/'));
@@ -173,21 +195,6 @@ bool LeavesSources(std::string_view file, std::string_view path) {
   return false;
 }
 
-bool IsCompilerLimit(std::string_view message) {
-  const bool by_language = message.starts_with("template instantiation depth exceeds ") ||
-                           message.starts_with("#include nested depth ") ||
-                           message.starts_with("'constexpr' ");
-  return by_language && message.find(" exceeds ") != message.npos;
-}
-
-std::string Placed(const BuildDiagnostic& diagnostic) {
-  const std::string column =
-      diagnostic.column > 0 ? absl::StrCat(":", diagnostic.column) : std::string();
-  return absl::StrCat(diagnostic.file, ":", diagnostic.line, column, ": ", diagnostic.message);
-}
-
-}  // namespace
-
 std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log) {
   std::vector<BuildDiagnostic> all;
   for (const absl::string_view part : absl::StrSplit(Av(log), '\n')) {
@@ -196,12 +203,7 @@ std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log) {
     if (!diagnostic.has_value()) diagnostic = ParseLinkerLine(line);
     if (diagnostic.has_value()) all.push_back(*std::move(diagnostic));
   }
-  if (all.size() > limits::kDiagnosticsMax) {
-    std::stable_partition(all.begin(), all.end(), [](const BuildDiagnostic& diagnostic) {
-      return diagnostic.severity == kSeverityError;
-    });
-    all.resize(limits::kDiagnosticsMax);
-  }
+  CapDiagnostics(&all);
   return all;
 }
 

@@ -15,8 +15,19 @@ inline constexpr int kSeverityError = 1;
 inline constexpr int kSeverityWarning = 2;
 inline constexpr int kSeverityNote = 3;
 
-// At most limits::kDiagnosticsMax, in order; errors are kept before warnings when there are more.
+// Of g++, as and ld: at most limits::kDiagnosticsMax, in order; errors are kept before warnings
+// when there are more.
 std::vector<BuildDiagnostic> ParseDiagnostics(std::string_view log);
+
+// A diagnostic with file and message cut to what is kept.
+BuildDiagnostic MakeDiagnostic(int severity, std::string_view file, int line, int column,
+                               std::string_view message);
+// Cuts to limits::kDiagnosticsMax, warnings first.
+void CapDiagnostics(std::vector<BuildDiagnostic>* diagnostics);
+// "file:line:column: message".
+std::string Placed(const BuildDiagnostic& diagnostic);
+// Whether `path`, taken in by `file`, lies outside the folder of the sources.
+bool LeavesSources(std::string_view file, std::string_view path);
 
 struct CompileFailure {
   std::string reason;

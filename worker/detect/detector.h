@@ -49,6 +49,7 @@ std::unique_ptr<Detector> MakeDerivedAnswersDetector();
 std::unique_ptr<Detector> MakeFasterThanCeilingDetector();
 std::unique_ptr<Detector> MakeBimodalTimesDetector();
 std::unique_ptr<Detector> MakeForbiddenSourceDetector();
+std::unique_ptr<Detector> MakeDeviceChecksDetector();
 
 // The list: every detector. The first proof in this order decides the verdict.
 std::vector<std::unique_ptr<Detector>> AllDetectors();

@@ -10,6 +10,7 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeFasterThanCeilingDetector());
   detectors.push_back(MakeBimodalTimesDetector());
   detectors.push_back(MakeForbiddenSourceDetector());
+  detectors.push_back(MakeDeviceChecksDetector());
   return detectors;
 }
 

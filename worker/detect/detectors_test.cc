@@ -15,9 +15,29 @@ using ::testing::SizeIs;
 TEST(DetectorsTest, NamesAreDistinctAndStable) {
   std::vector<std::string> names;
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
-  EXPECT_THAT(names,
-              ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
-                                     "faster_than_ceiling", "bimodal_times", "forbidden_source"));
+  EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
+                                            "faster_than_ceiling", "bimodal_times",
+                                            "forbidden_source", "device_checks"));
+}
+
+TEST(DeviceChecksTest, AFaultIsProofAtItsLineATrapIsNot) {
+  internal::v1::RunnerReport report;
+  internal::v1::GuestFault& fault = *report.mutable_candidate_fault();
+  fault.set_kind(internal::v1::GuestFault::DEVICE_FAULT);
+  fault.set_check("SHARED_RACE");
+  fault.set_file("kernel.cu");
+  fault.set_line(7);
+  fault.set_workload("main");
+  Evidence evidence;
+  evidence.reports.push_back(&report);
+  const std::vector<DetectorFinding> findings = MakeDeviceChecksDetector()->Inspect(evidence);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].verdict, v1::UNDEFINED_BEHAVIOR);
+  EXPECT_EQ(findings[0].reason, "SHARED_RACE");
+  EXPECT_EQ(findings[0].file, "kernel.cu");
+  EXPECT_EQ(findings[0].line, 7);
+  fault.set_kind(internal::v1::GuestFault::DEVICE_TRAP);
+  EXPECT_TRUE(MakeDeviceChecksDetector()->Inspect(evidence).empty());
 }
 
 TEST(StaleOutputTest, AnEarlierAnswerIsProofAWrongOneIsNot) {

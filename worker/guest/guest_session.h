@@ -47,6 +47,10 @@ struct GuestEnd {
   std::string tensor;
   int64_t byte_offset = 0;
   int signal = 0;
+  // What a check of the emulated device found, and where in the candidate's source.
+  std::string check{};
+  std::string file{};
+  int line = 0;
 };
 
 // What the runner does with the operands before a call, while the guest sleeps.

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/problem.h"
+#include "worker/backend/cuda/device_session.h"
 #include "worker/measure/measurer.h"
 #include "worker/measure/protocol.h"
 #include "worker/verify/verifier.h"
@@ -41,6 +43,9 @@ void SetFault(const GuestEnd& end, const std::string& workload, const std::strin
   fault->set_tensor(end.tensor);
   fault->set_byte_offset(end.byte_offset);
   fault->set_signal(end.signal);
+  fault->set_check(end.check);
+  fault->set_file(end.file);
+  fault->set_line(end.line);
   fault->set_workload(workload);
   fault->set_input_case(input_case);
 }
@@ -81,8 +86,25 @@ class Execution {
     options.clock = clock_;
     options.show_life = [this] { ShowLife(); };
     ASSAY_ASSIGN_OR_RETURN(options.reference, guests_->Take());
-    ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
+    if (request_.has_device()) {
+      ASSAY_ASSIGN_OR_RETURN(options.candidate, MakeDevice(options.workload));
+    } else {
+      ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
+    }
     return std::make_unique<LoadedWork>(std::move(options));
+  }
+
+  absl::StatusOr<std::unique_ptr<GuestSession>> MakeDevice(const ResolvedWorkload& workload) {
+    const internal::v1::DeviceTarget& device = request_.device();
+    DeviceSessionOptions options;
+    options.driver = device.driver();
+    options.arch = device.arch();
+    options.candidate = &device.candidate();
+    options.configuration = ValueMap(device.configuration().begin(), device.configuration().end());
+    options.workload = workload;
+    options.seed = DeriveSeed(request_.nonce(), "device", 0);
+    options.host_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    return MakeDeviceSession(std::move(options));
   }
 
   // False when the report is complete.
@@ -93,7 +115,7 @@ class Execution {
     RunnerWorkloadReport* out = report_->add_workloads();
     out->set_workload(resolved.name);
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
-    if (index + 1 < request_.work_size()) guests_->Prepare(2);
+    if (index + 1 < request_.work_size()) guests_->Prepare(request_.has_device() ? 1 : 2);
     EnterPhase(RunnerProgress::VERIFY);
     const absl::Duration start = clock_->Monotonic();
     ASSAY_ASSIGN_OR_RETURN(bool go_on, Verify(loaded.get(), work.battery(), out));
@@ -110,7 +132,8 @@ class Execution {
     NoteGuest(&loaded->candidate());
     if (LoadedBytes(loaded->workload()) <= kRetiredBytesMax) {
       auto [candidate, reference] = loaded->ReleaseGuests();
-      guests_->Retire(std::move(candidate));
+      // A device has one session at a time.
+      if (!request_.has_device()) guests_->Retire(std::move(candidate));
       guests_->Retire(std::move(reference));
     }
     return go_on;

@@ -22,6 +22,7 @@ struct LaunchPlan {
   std::vector<std::pair<int, rlimit>> limits;    // (RLIMIT_*, value)
   int user = 0;                                  // uid and gid to drop to; 0: none
   int core = -1;                                 // CPU to pin to; -1: none
+  bool fixed_addresses = false;                  // no address space randomisation, if possible
 };
 
 // Numbers of descriptors there stay below this.

@@ -337,6 +337,7 @@ absl::StatusOr<std::unique_ptr<Sandbox>> Sandbox::Start(const SandboxOptions& op
   assembly.plan.cgroup_entries = cgroup.entry_descriptors();
   assembly.plan.user = root ? kSandboxUidFirst + options.slot : 0;
   assembly.plan.core = options.core;
+  assembly.plan.fixed_addresses = options.fixed_addresses;
   assembly.plan.limits = ResourceLimits(
       options, root,
       !cgroup.has_memory() && options.address_space_fallback && options.memory_bytes_max > 0);

@@ -54,6 +54,9 @@ struct SandboxOptions {
   int64_t file_bytes_max = 0;   // RLIMIT_FSIZE
   int64_t cpu_seconds_max = 0;  // RLIMIT_CPU of each process
   int64_t stack_bytes_max = int64_t{64} << 20;
+  // Without address space randomisation, where the machine allows it: precompiled headers of NVRTC
+  // are images of memory. Never for guests.
+  bool fixed_addresses = false;
 };
 
 struct SandboxExit {

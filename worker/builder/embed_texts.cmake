@@ -1,0 +1,12 @@
+# Makes OUTPUT, which defines kCudaHeaders, of the files in FOLDER.
+# cmake -DFOLDER=... -DOUTPUT=... -P embed_texts.cmake
+file(GLOB paths LIST_DIRECTORIES false "${FOLDER}/*")
+list(SORT paths)
+set(text "#include \"worker/builder/cuda_headers.h\"\n\nnamespace assay {\n\nconst CudaHeader kCudaHeaders[] = {\n")
+foreach(path IN LISTS paths)
+  get_filename_component(name "${path}" NAME)
+  file(READ "${path}" content)
+  string(APPEND text "{\"${name}\", R\"assay(${content})assay\"},\n")
+endforeach()
+string(APPEND text "};\nconst size_t kCudaHeaderCount = sizeof(kCudaHeaders) / sizeof(kCudaHeaders[0]);\n\n}  // namespace assay\n")
+file(WRITE "${OUTPUT}" "${text}")
