@@ -46,7 +46,9 @@ absl::StatusOr<v1::CreateEvaluationRequest> MakeSubmission(const CommandContext&
   for (const std::string& workload : arguments.GetAll("workload")) {
     ASSAY_RETURN_IF_ERROR(ParseWorkloadSelector(workload, evaluation->add_workloads()));
   }
-  evaluation->set_device_class(arguments.Get("device", "cpu"));
+  // Device code is judged without a GPU unless one is asked for.
+  const bool is_host = candidate->spec().language() == v1::CPP;
+  evaluation->set_device_class(arguments.Get("device", is_host ? "cpu" : "emulated"));
   ASSAY_ASSIGN_OR_RETURN(const v1::Level level, ParseLevel(arguments.Get("level", "quick")));
   evaluation->set_level(level);
   for (const std::string& setting : arguments.GetAll("configuration")) {

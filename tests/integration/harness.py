@@ -91,7 +91,7 @@ class Process:
 class Service:
     """A data folder with a server and, unless told otherwise, one worker."""
 
-    def __init__(self, worker=True, publish=False, metrics=False):
+    def __init__(self, worker=True, publish=False, metrics=False, device="cpu"):
         self.directory = tempfile.mkdtemp(prefix="assay-test.")
         self.data = os.path.join(self.directory, "data")
         self.published = os.path.join(self.directory, "published.db") if publish else None
@@ -100,7 +100,7 @@ class Service:
         self.server = self.worker = None
         self.start_server()
         if worker:
-            self.start_worker()
+            self.start_worker(device=device)
 
     def start_server(self):
         arguments = [os.path.join(BIN, "assay-server"), "--data=" + self.data, "--listen=" + self.address,
@@ -115,9 +115,9 @@ class Service:
         if self.metrics:
             self.metrics_address = self.server.wait_for_line("metrics ")
 
-    def start_worker(self, name="w1", state=None):
+    def start_worker(self, name="w1", state=None, device="cpu"):
         arguments = [os.path.join(BIN, "assay-worker"), "--server=" + self.address, "--name=" + name,
-                     "--calibration=quick",
+                     "--calibration=quick", "--device=" + device,
                      # Shared by all tests: the ceilings are measured once, and builds are found again.
                      "--state-dir=" + (state or os.path.join(tempfile.gettempdir(), "assay-test-worker"))]
         self.worker = Process(arguments, self.directory)

@@ -12,13 +12,14 @@ import sys
 # What a folder may include beside itself; the order of the layers is in ARCHITECTURE.md.
 LAYERS = {
     "base": set(),
+    "emulator": {"base"},
     "kernels": {"base"},
     "store": {"base"},
     "server": {"base", "kernels", "store"},
     "worker": {"base", "kernels"},
     # The command line shows what the sandbox says of the machine and applies the gate's rule.
     "client": {"base", "kernels", "server/gate", "worker/sandbox"},
-    "tests": {"base", "kernels", "store", "server", "worker", "client"},
+    "tests": {"base", "emulator", "kernels", "store", "server", "worker", "client"},
 }
 
 # Third-party headers that only some folders may know.
@@ -30,7 +31,8 @@ OWNED_HEADERS = [
 
 # Calls that go through an interface of base/ instead.
 BANNED = [
-    (re.compile(r"\b(std::)?(rand|srand|system|popen|tmpnam|mktemp)\s*\("), "banned call", ("kernels/testing/",)),
+    (re.compile(r"\b(std::)?(rand|srand|system|popen|tmpnam|mktemp)\s*\("), "banned call",
+     ("kernels/testing/", "emulator/ops/mma_reference_test.cc")),  # starts programs to compare with
     # Clock::SleepFor is the way. The kill test waits for a random moment; a cgroup cannot be waited for.
     (re.compile(r"(?<!->)\b(usleep|nanosleep|sleep_for|SleepFor)\s*\("), "sleeping outside base/clock",
      ("base/clock", "client/cli/", "store/sqlite/kill_test.cc", "worker/sandbox/cgroup.cc", "tests/")),
@@ -44,10 +46,11 @@ BANNED = [
 # Where reasons are documented, and upper-case words of the sources that are none.
 REASONS = "proto/README.md"
 NOT_REASONS = {
-    "ASSAY_SERVER", "HOME", "NO_COLOR", "TMPDIR", "XDG_STATE_HOME",  # environment
+    "ASSAY_CUDA_ROOT", "ASSAY_SERVER", "HOME", "NO_COLOR", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME",  # environment
     "BEGIN", "COMMIT", "ROLLBACK",  # SQL
     "BUILD", "MEASURE",  # stages
     "ALL", "CPP", "DRAM", "NULL", "RANKED", "RLIMIT_AS", "SHA256", "SIG",
+    "NONE", "UNKNOWN", "WARP_SZ",  # of the emulator
 }
 
 LINES_MAX = 600
@@ -61,7 +64,7 @@ def tracked(root):
 
 def is_candidate(path):
     """Sources that candidates bring: hostile or tuned on purpose, outside the rules of the service."""
-    return path.startswith(("kernels/problems/", "tests/candidates/", "tests/adversarial/"))
+    return path.startswith(("kernels/problems/", "tests/candidates/", "tests/adversarial/", "tests/fuzz/corpus/"))
 
 
 def check_cpp(path, lines):
@@ -127,7 +130,7 @@ def check_reasons(root, paths):
     """Every reason of the sources stands in proto/README.md, and every one of its tables in the sources."""
     used = {}
     for path in paths:
-        if (not path.endswith((".cc", ".h")) or is_candidate(path) or path.startswith("tests/")
+        if (not path.endswith((".cc", ".h")) or is_candidate(path) or path.startswith(("tests/", "emulator/suite/"))
                 or path.endswith(("_test.cc", "_bench.cc")) or "/testing/" in path or "fixture" in path):
             continue
         with open(os.path.join(root, path), encoding="utf-8") as file:

@@ -2,10 +2,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <set>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -47,17 +52,22 @@ struct UpOptions {
   std::string publish_db;
   std::string worker_name;
   std::string binaries;
+  std::vector<std::string> devices;  // one worker each
 };
 
 absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
   ASSAY_RETURN_IF_ERROR(ExpectWords(context, 0, "no words"));
   UpOptions options;
-  const std::vector<std::string> devices =
-      absl::StrSplit(context.arguments.Get("device", "cpu"), ',');
-  for (const std::string& device : devices) {
-    if (device != "cpu") {
+  options.devices = absl::StrSplit(context.arguments.Get("device", "cpu"), ',');
+  std::set<std::string> seen;
+  for (const std::string& device : options.devices) {
+    if (device != "cpu" && !absl::StartsWith(device, "emulated:sm_")) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--device ", device, ": this release judges on 'cpu' only"));
+          absl::StrCat("--device ", device,
+                       ": takes 'cpu' and 'emulated:sm_80' and the like, separated by commas"));
+    }
+    if (!seen.insert(device).second) {
+      return absl::InvalidArgumentError(absl::StrCat("--device names ", device, " twice"));
     }
   }
   options.data = context.arguments.Get("data", DefaultDataDirectory());
@@ -79,32 +89,46 @@ absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
   return options;
 }
 
-absl::StatusOr<ChildProcess> StartWorker(const UpOptions& options, const std::string& address) {
-  std::vector<std::string> arguments = {options.binaries + "/assay-worker", "--server=" + address,
-                                        "--state-dir=" + options.data + "/worker"};
-  if (!options.worker_name.empty()) arguments.push_back("--name=" + options.worker_name);
+absl::StatusOr<ChildProcess> StartWorker(const UpOptions& options, const std::string& device,
+                                         const std::string& address) {
+  // Each worker has a name and a folder of its own.
+  const bool first = device == options.devices.front();
+  std::string suffix = first ? "" : absl::StrCat("-", device);
+  std::replace_if(
+      suffix.begin(), suffix.end(), [](char c) { return c == ':' || c == '_'; }, '-');
+  std::vector<std::string> arguments = {
+      options.binaries + "/assay-worker", "--server=" + address, "--device=" + device,
+      absl::StrCat("--state-dir=", options.data, "/worker", suffix)};
+  if (!options.worker_name.empty()) {
+    arguments.push_back(absl::StrCat("--name=", options.worker_name, suffix));
+  } else if (!first) {
+    arguments.push_back(absl::StrCat("--name=worker", suffix));
+  }
   ASSAY_ASSIGN_OR_RETURN(ChildProcess worker, ChildProcess::Start(arguments));
   const auto name = worker.WaitForLine("registered ", kWorkerStart, &stop_requested);
-  if (!name.ok()) return Annotate(name.status(), "assay-worker did not start");
+  if (!name.ok()) {
+    return Annotate(name.status(), absl::StrCat("assay-worker for ", device, " did not start"));
+  }
   return worker;
 }
 
 // Until a signal comes or a child cannot be kept up.
 absl::StatusOr<int> Supervise(const UpOptions& options, const std::string& address,
-                              ChildProcess& server, ChildProcess& worker) {
+                              ChildProcess& server, std::vector<ChildProcess>& workers) {
   RestartBudget restarts;
   while (stop_requested == 0) {
     if (server.Poll().has_value()) {
       return absl::UnavailableError("assay-server ended; its own message stands above");
     }
-    if (worker.Poll().has_value()) {
+    for (size_t i = 0; i < workers.size(); ++i) {
+      if (!workers[i].Poll().has_value()) continue;
       if (!restarts.Take(SystemClock()->Monotonic())) {
         return absl::UnavailableError(
             absl::StrCat("assay-worker ended more than ", kRestartsMax, " times within ",
                          absl::FormatDuration(kRestartWindow), "; its own messages stand above"));
       }
       Log(LogLevel::kWarning, "worker_restart");
-      ASSAY_ASSIGN_OR_RETURN(worker, StartWorker(options, address));
+      ASSAY_ASSIGN_OR_RETURN(workers[i], StartWorker(options, options.devices[i], address));
     }
     absl::SleepFor(absl::Milliseconds(100));
   }
@@ -129,16 +153,22 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   ASSAY_ASSIGN_OR_RETURN(ChildProcess server, ChildProcess::Start(arguments));
   const auto address = server.WaitForLine("listening ", kServerStart, &stop_requested);
   if (!address.ok()) return Annotate(address.status(), "assay-server did not start");
-  auto worker = StartWorker(options, *address);
+  std::vector<ChildProcess> workers;
   absl::StatusOr<int> code = kExitPassed;
-  if (!worker.ok()) {
-    code = worker.status();
-  } else {
-    std::cout << "ready " << *address << std::endl;
-    code = Supervise(options, *address, server, *worker);
-    worker->Signal(SIGTERM);
-    worker->Wait(kDrain);
+  for (const std::string& device : options.devices) {
+    auto worker = StartWorker(options, device, *address);
+    if (!worker.ok()) {
+      code = worker.status();
+      break;
+    }
+    workers.push_back(*std::move(worker));
   }
+  if (code.ok()) {
+    std::cout << "ready " << *address << std::endl;
+    code = Supervise(options, *address, server, workers);
+  }
+  for (ChildProcess& worker : workers) worker.Signal(SIGTERM);
+  for (ChildProcess& worker : workers) worker.Wait(kDrain);
   server.Signal(SIGTERM);
   server.Wait(kServerStop);
   if (stop_requested != 0) return kExitPassed;
@@ -149,9 +179,10 @@ absl::StatusOr<int> Run(const CommandContext& context) {
 
 std::vector<Command> UpCommands() {
   return {{.name = "up",
-           .usage = "[--data DIR] [--listen HOST:PORT] [--device cpu] [--problems DIR] [--name "
+           .usage = "[--data DIR] [--listen HOST:PORT] [--device cpu,emulated:sm_80] [--problems "
+                    "DIR] [--name "
                     "WORKER]\n    [--metrics-listen HOST:PORT] [--publish-db FILE]",
-           .help = "Run the server and a worker on this machine; prints 'ready HOST:PORT'",
+           .help = "Run the server and the workers of this machine; prints 'ready HOST:PORT'",
            .flags = {.valued = {"data", "listen", "device", "problems", "name", "metrics-listen",
                                 "publish-db"},
                      .switches = {}},

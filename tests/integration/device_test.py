@@ -1,0 +1,89 @@
+"""Device-tier candidates, CUDA C++ and PTX, judged on the emulated device. No GPU is needed, or used."""
+
+import os
+import unittest
+
+import harness
+
+CANDIDATES = os.path.join(harness.SOURCE, "tests", "candidates", "cuda")
+
+
+class Device(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.service = harness.Service(device="emulated:sm_80")
+        outcome = cls.service.judge(cls.shipped("vector_add", "cuda_plain.cu"), "--level", "verify")["outcome"]
+        cls.missing_cuda = outcome["message"] if outcome["reason"] in ("CUDA_NOT_INSTALLED", "CUDA_TOO_OLD") else ""
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.service.close()
+
+    @staticmethod
+    def shipped(problem, name):
+        return os.path.join(harness.PROBLEMS, problem, "candidates", name)
+
+    def judge(self, path, *words):
+        if path.endswith(".cu") and self.missing_cuda:
+            self.skipTest(self.missing_cuda)
+        return self.service.judge(path, *words)["outcome"]
+
+    def small(self, problem):
+        """One workload that is only verified, where time is short."""
+        return self.service.verify_words(problem) if os.environ.get("ASSAY_TEST_SMALL") else ["--level", "verify"]
+
+    def test_every_shipped_candidate_passes(self):
+        count = 0
+        for problem in sorted(os.listdir(harness.PROBLEMS)):
+            for name in sorted(os.listdir(os.path.join(harness.PROBLEMS, problem, "candidates"))):
+                if not name.endswith((".cu", ".ptx")):
+                    continue
+                count += 1
+                with self.subTest(problem=problem, candidate=name):
+                    outcome = self.judge(self.shipped(problem, name), *self.small(problem))
+                    self.assertEqual(outcome["verdict"], "PASSED", outcome["message"])
+        self.assertGreater(count, 30)
+
+    def test_an_emulated_device_gives_no_time(self):
+        outcome = self.judge(self.shipped("vector_add", "ptx_plain.ptx"), "--level", "quick")
+        self.assertEqual(outcome["verdict"], "PASSED", outcome["message"])
+        self.assertIn("no time", outcome["message"])
+        for result in outcome["workload_results"]:
+            self.assertNotIn("measurement", result)
+
+    def test_undefined_behavior_is_found_at_its_line(self):
+        for name, check, text in (("softmax_missing_barrier.cu", "SHARED_RACE", "others may still read"),
+                                  ("vector_add_off_by_one.cu", "OUT_OF_BOUNDS", "c[i] ="),
+                                  ("vector_add_reads_output.cu", "UNINITIALIZED_READ", "c[i] +="),
+                                  ("vector_add_writes_input.cu", "INPUT_WRITTEN", "const_cast")):
+            with self.subTest(candidate=name):
+                path = os.path.join(CANDIDATES, name)
+                outcome = self.judge(path, "--level", "verify")
+                self.assertEqual((outcome["verdict"], outcome["reason"]), ("UNDEFINED_BEHAVIOR", check), outcome["message"])
+                finding = outcome["findings"][0]
+                self.assertEqual((finding["detector"], finding["file"]), ("device_checks", name))
+                with open(path, encoding="utf-8") as file:
+                    lines = file.read().split("\n")
+                self.assertIn(text, lines[finding["line"] - 1], finding)
+
+    def test_other_verdicts(self):
+        for name, verdict, reason in (("vector_add_wrong.cu", "INCORRECT", "MISMATCH"),
+                                      ("vector_add_endless.cu", "TIMED_OUT", "TIMED_OUT"),
+                                      ("vector_add_traps.cu", "RUNTIME_ERROR", "DEVICE_TRAP"),
+                                      ("vector_add_syntax.cu", "COMPILE_ERROR", "COMPILE_FAILED"),
+                                      ("vector_add_bad_plan.cu", "COMPILE_ERROR", "PLAN_INVALID"),
+                                      ("vector_add_no_kernel.cu", "COMPILE_ERROR", "KERNEL_NOT_FOUND")):
+            with self.subTest(candidate=name):
+                outcome = self.judge(os.path.join(CANDIDATES, name), "--level", "verify")
+                self.assertEqual((outcome["verdict"], outcome["reason"]), (verdict, reason), outcome["message"])
+                self.assertTrue(outcome["message"])
+
+    def test_truncated_ptx_is_refused(self):
+        outcome = self.judge(os.path.join(CANDIDATES, "truncated.ptx"), "--level", "verify")
+        # By ptxas where it is installed, else by the emulated driver.
+        self.assertIn((outcome["verdict"], outcome["reason"]), (("COMPILE_ERROR", "COMPILE_FAILED"), ("RUNTIME_ERROR", "LOAD_FAILED")))
+        self.assertIn("14" if outcome["reason"] == "COMPILE_FAILED" else "line", outcome["message"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
