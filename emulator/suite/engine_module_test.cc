@@ -313,7 +313,7 @@ std::vector<RefusedKernel> RefusedKernels() {
       {"LabelNowhere", ".visible .entry kernel()\n{\nbra NOWHERE;\n}", kInvalid, {"NOWHERE"}},
       {"UnknownSpecialRegister",
        ".visible .entry kernel()\n{\n.reg .b32 %r<1>;\nmov.u32 %r0, %pm0;\nret;\n}",
-       kInvalid,
+       absl::StatusCode::kUnimplemented,
        {"%pm0"}},
       {"TooMuchLocalMemory",
        ".visible .entry kernel()\n{\n.local .b8 big[600000];\n.reg .b32 %r<1>;\nld.local.u32 %r0, "

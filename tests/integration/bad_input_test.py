@@ -67,7 +67,8 @@ class Admission(unittest.TestCase):
         self.refused("CONFIGURATION_INVALID", plain, "--configuration", "BLOCK=3")
         self.refused("LANGUAGE_UNSUPPORTED", self.file("kernel.cu", b'/* assay-candidate\nproblem: "vector_add"\n'
                                                                     b'language: CUDA_CPP\nplan { launches { kernel: "k" '
-                                                                    b'grid: "1" block: "1" } }\n*/\n'))
+                                                                    b'grid: "1" block: "1" } }\n*/\n'),
+                     "--device", "cpu")
 
     def test_usage(self):
         for words in (["submit"], ["submit", "--frobnicate"], ["frobnicate"], ["submit", "x.cc", "--level", "best"],
