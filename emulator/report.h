@@ -80,7 +80,7 @@ struct Counters {
   uint64_t global_sectors_least = 0;
   uint64_t shared_accesses = 0;        // warp instructions on shared memory
   uint64_t shared_bank_conflicts = 0;  // passes beyond the first
-  uint64_t branches = 0;  // that a lane takes
+  uint64_t branches = 0;               // that a lane takes
   uint64_t divergent_branches = 0;
   uint64_t barriers = 0;  // arrivals of warps
 

@@ -36,6 +36,11 @@ void WriteUuid(const DeviceModel& model, CUuuid* uuid) {
 CUresult cuInit(unsigned int flags) {
   return CallUninitialized([&](State& state) {
     if (flags != 0) return state.Fail(CUDA_ERROR_INVALID_VALUE, "cuInit takes no flags");
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("f16c")) {
+      return state.Fail(CUDA_ERROR_NOT_SUPPORTED,
+                        "the emulated device needs a processor with AVX2, FMA and F16C");
+    }
     state.initialized = true;
     return CUDA_SUCCESS;
   });

@@ -31,10 +31,10 @@ void CompleteAsyncGroups(WarpState* warp, size_t pending) {
   }
 }
 
-void CompleteAsyncCopies(WarpState* warp, size_t pending) {
+void CompleteAsyncCopies(WarpState* warp) {
   if (warp->async_groups.empty() && warp->async_open.empty()) return;
-  CompleteAsyncGroups(warp, pending);
-  if (pending == 0) Land(warp, std::exchange(warp->async_open, {}));
+  CompleteAsyncGroups(warp, 0);
+  Land(warp, std::exchange(warp->async_open, {}));
 }
 
 }  // namespace assay::emulator

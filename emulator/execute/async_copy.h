@@ -11,8 +11,8 @@ namespace assay::emulator {
 
 // Lets the oldest committed groups of `warp` land until at most `pending` are left.
 void CompleteAsyncGroups(WarpState* warp, size_t pending);
-// The same, and with no pending ones also the copies that were not committed.
-void CompleteAsyncCopies(WarpState* warp, size_t pending);
+// All of them, and the copies that were not committed.
+void CompleteAsyncCopies(WarpState* warp);
 
 }  // namespace assay::emulator
 

@@ -187,7 +187,7 @@ void Block::FillSpecials(WarpState* warp) {
 }
 
 void Block::Finish() {
-  for (const auto& warp : warps_) CompleteAsyncCopies(warp.get(), 0);
+  for (const auto& warp : warps_) CompleteAsyncCopies(warp.get());
 }
 
 }  // namespace assay::emulator

@@ -92,11 +92,11 @@ void WaitGroup(Warp* warp, const Op& op, uint32_t mask) {
   CompleteAsyncGroups(StateOf(warp), op.data);
 }
 
-void WaitAll(Warp* warp, const Op& op, uint32_t mask) { CompleteAsyncCopies(StateOf(warp), 0); }
+void WaitAll(Warp* warp, const Op& op, uint32_t mask) { CompleteAsyncCopies(StateOf(warp)); }
 
 // The arrival may come as soon as the copies have landed, so it comes at once.
 void ArriveAtMbarrier(Warp* warp, const Op& op, uint32_t mask) {
-  CompleteAsyncCopies(StateOf(warp), 0);
+  CompleteAsyncCopies(StateOf(warp));
   if (warp->event != WarpEvent::kStopped) MbarrierArriveAfterCopy(warp, op, mask);
 }
 

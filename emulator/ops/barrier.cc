@@ -106,7 +106,6 @@ absl::Status DecodeBarrier(const Instruction& instruction, Decoder* decoder, Op*
       ASSAY_ASSIGN_OR_RETURN(op->b, decoder->Source(instruction.operands[1], Type::kU32));
     }
   }
-  if (op->b != kNoRegister) decoder->program()->uses_partial_barriers = true;
   return absl::OkStatus();
 }
 

@@ -62,7 +62,7 @@ void Exit(Warp* warp, const Op& op, uint32_t mask) {
   warp->live &= ~mask;
   warp->active &= ~mask;
   warp->event = WarpEvent::kRegroup;
-  if (warp->live == 0) CompleteAsyncCopies(state, 0);
+  if (warp->live == 0) CompleteAsyncCopies(state);
   warp->block->CheckBarriers();
 }
 

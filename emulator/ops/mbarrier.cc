@@ -192,7 +192,6 @@ absl::Status DecodeArrive(const Instruction& instruction, Modifiers* modifiers, 
 absl::Status DecodeMbarrier(const Instruction& instruction, Decoder* decoder, Op* op) {
   Modifiers modifiers(instruction);
   decoder->info()->op_class = OpClass::kControl;
-  decoder->program()->uses_partial_barriers = true;
   if (modifiers.Take("arrive")) return DecodeArrive(instruction, &modifiers, decoder, op);
   if (modifiers.Take("test_wait") || modifiers.Take("try_wait"))
     return DecodeWait(instruction, &modifiers, decoder, op);

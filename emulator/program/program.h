@@ -140,8 +140,6 @@ struct Program {
   uint32_t local_bytes = 0;     // of one thread
   uint32_t max_threads = 1024;  // of a block
   uint32_t required_threads[3] = {0, 0, 0};
-  bool uses_partial_barriers =
-      false;          // named barriers with a count, or mbarriers: blocks are not the only epochs
   int mma_arch = 80;  // whose tensor cores are followed: 75, 80, 89, 90
 };
 
