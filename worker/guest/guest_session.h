@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/limits.h"
+#include "worker/backend/cuda/device_health.h"
 
 namespace assay {
 
@@ -47,10 +48,12 @@ struct GuestEnd {
   std::string tensor;
   int64_t byte_offset = 0;
   int signal = 0;
-  // What a check of the emulated device found, and where in the candidate's source.
+  // What a check of the device found, and where in the candidate's source.
   std::string check{};
   std::string file{};
   int line = 0;
+  // It left the device in a state that nobody knows: a sticky error, or a kernel that still runs.
+  bool device_unclean = false;
 };
 
 // What the runner does with the operands before a call, while the guest sleeps.
@@ -58,6 +61,16 @@ enum class GuestCache {
   kLeave,
   kWarm,  // bring every line into the caches of the guest's core, as far as they fit
   kCold,  // flush every line from all caches
+};
+
+// Of a call on a device, beside its time.
+struct DeviceTiming {
+  // All launches were on the device before the first began. Without it the host's share is in the
+  // time.
+  bool gated = false;
+  double wall_ns = 0;  // by the runner's clock, from the release of the launches to their seen end
+  double late_ns = 0;  // what the device went on working after the call's end
+  std::optional<DeviceHealth> health;  // right after the call, where the machine tells
 };
 
 struct CallTiming {
@@ -69,6 +82,8 @@ struct CallTiming {
   // timed call. A candidate cannot forge it. Less than the truth, down to below 0, when the guest
   // had no core in that time; not set when the runner had none. So a busy machine accuses nobody.
   std::optional<double> outside_ns;
+  // Set where a device was timed; duration_ns is then by its own events.
+  std::optional<DeviceTiming> device;
 };
 
 class GuestSession {

@@ -11,6 +11,7 @@
 #include "assay/v1/evaluation.pb.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "worker/measure/device_evidence.h"
 #include "worker/measure/fresh_content.h"
 #include "worker/measure/statistics.h"
 
@@ -73,6 +74,7 @@ class Measurement {
     ASSAY_ASSIGN_OR_RETURN(const bool warm, SampleWarm());
     if (!warm) return result_;
     ASSAY_RETURN_IF_ERROR(Sample(GuestCache::kCold, protocol_.cold).status());
+    if (protocol_.on_device) device_.Fill(disturbed_kept_, samples_->mutable_device());
     return result_;
   }
 
@@ -90,6 +92,7 @@ class Measurement {
         result_.step = work_->CallUnchecked(GuestCache::kWarm, &timing);
         if (result_.step != Step::kDone) return false;
         window.push_back(timing.duration_ns);
+        device_.NoteWarmUp(timing);
       }
       medians.push_back(Median(std::move(window)));
       const absl::Duration elapsed = work_->clock().Monotonic() - start;
@@ -148,22 +151,17 @@ class Measurement {
       std::optional<double> hidden_ns;
       ASSAY_ASSIGN_OR_RETURN(const bool right, TimedCall(cache, &timing, &hidden_ns));
       if (!right) return false;
-      if (!hidden_ns.has_value() && !IsAccountHopeless()) {
-        ++account_.void_calls;
-        ++discarded;
-        continue;
+      if (!protocol_.on_device) {
+        const Weighed weighed = Weigh(timing, hidden_ns);
+        if (weighed == Weighed::kDecided) return false;
+        if (weighed == Weighed::kDiscarded) {
+          ++discarded;
+          continue;
+        }
       }
-      Account::Kind& kind = content_.is_new_base() ? account_.new_base : account_.derived;
-      if (hidden_ns.has_value()) ++kind.calls;
-      // A call that hid work has no time that counts, however few there are of them.
-      if (hidden_ns.has_value() && IsHiddenWork(*hidden_ns, timing.duration_ns)) {
-        ++kind.hiding_calls;
-        account_.hidden_ns.push_back(*hidden_ns);
-        if (HidesWork(kind)) return false;
-        ++discarded;
-        continue;
-      }
-      const bool disturbed = timing.context_switches > 0 || timing.migrations > 0;
+      device_.Note(timing, cache);
+      const bool disturbed =
+          timing.context_switches > 0 || timing.migrations > 0 || device_.IsDisturbed(timing);
       // The first few may go even if the share of so few tries is larger.
       const double tries = std::max(static_cast<double>(kept.size()) + disturbed_discarded + 1,
                                     parameters.samples_min / (1 - kDiscardRatioMax));
@@ -174,6 +172,7 @@ class Measurement {
       if (disturbed) {
         samples_->set_context_switches(samples_->context_switches() + timing.context_switches);
         samples_->set_migrations(samples_->migrations() + timing.migrations);
+        ++disturbed_kept_;
       }
       kept.push_back(timing.duration_ns);
       if (warm) (content_.is_new_base() ? new_base_ns_ : derived_ns_).push_back(timing.duration_ns);
@@ -196,6 +195,26 @@ class Measurement {
     return true;
   }
 
+  enum class Weighed { kCounts, kDiscarded, kDecided };
+
+  // Whether a call counts, by the account of what its guest did outside of it. kDecided: so many
+  // hid work that it is the result.
+  Weighed Weigh(const CallTiming& timing, const std::optional<double>& hidden_ns) {
+    if (!hidden_ns.has_value() && !IsAccountHopeless()) {
+      ++account_.void_calls;
+      return Weighed::kDiscarded;
+    }
+    Account::Kind& kind = content_.is_new_base() ? account_.new_base : account_.derived;
+    if (hidden_ns.has_value()) ++kind.calls;
+    // A call that hid work has no time that counts, however few there are of them.
+    if (!hidden_ns.has_value() || !IsHiddenWork(*hidden_ns, timing.duration_ns)) {
+      return Weighed::kCounts;
+    }
+    ++kind.hiding_calls;
+    account_.hidden_ns.push_back(*hidden_ns);
+    return HidesWork(kind) ? Weighed::kDecided : Weighed::kDiscarded;
+  }
+
   // One timed call on fresh content, compared. False as for Sample.
   absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing,
                                  std::optional<double>* hidden_ns) {
@@ -206,9 +225,10 @@ class Measurement {
     ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentNext());
     if (result_.step != Step::kDone) return false;
     // In the same place as the candidate's, and of the reference's guest, since the candidate could
-    // make its own take longer.
+    // make its own take longer. Device code has no part in an empty call.
     CallTiming empty;
-    result_.step = work_->CallReferenceEmpty(cache, &empty);
+    result_.step = protocol_.on_device ? work_->CallCandidateEmpty(cache, &empty)
+                                       : work_->CallReferenceEmpty(cache, &empty);
     if (result_.step != Step::kDone) return false;
     result_.step = work_->Call(cache, timing);
     if (result_.step != Step::kDone) return false;
@@ -311,6 +331,8 @@ class Measurement {
   v1::Verification* const verification_;
   v1::RunnerSamples* const samples_;
   Account account_;
+  DeviceEvidenceLog device_;
+  int disturbed_kept_ = 0;
   // Warm samples.
   std::vector<double> new_base_ns_;
   std::vector<double> derived_ns_;

@@ -56,6 +56,59 @@ MeasureProtocol PairProtocol() {
   return protocol;
 }
 
+namespace {
+
+// Clocks of a device rise within about a second of work.
+MeasureProtocol DeviceQuickProtocol() {
+  MeasureProtocol protocol = QuickProtocol();
+  protocol.name = "gpu-quick-v1";
+  protocol.on_device = true;
+  protocol.warmup_min = absl::Milliseconds(200);
+  protocol.warmup_max = absl::Seconds(1);
+  protocol.warmup_window = 10;
+  protocol.warm.time_limit = absl::Milliseconds(500);
+  protocol.cold.time_limit = absl::Milliseconds(200);
+  return protocol;
+}
+
+MeasureProtocol DeviceRankedProtocol() {
+  MeasureProtocol protocol = RankedProtocol();
+  protocol.name = "gpu-v1";
+  protocol.on_device = true;
+  protocol.warmup_min = absl::Seconds(1);
+  protocol.warmup_max = absl::Seconds(5);
+  protocol.warmup_window = 10;
+  protocol.warm.samples_min = 30;
+  protocol.warm.time_limit = absl::Seconds(3);
+  protocol.cold.half_width_max = 0.005;
+  protocol.cold.time_limit = absl::Seconds(2);
+  return protocol;
+}
+
+MeasureProtocol DevicePairProtocol() {
+  MeasureProtocol protocol = DeviceQuickProtocol();
+  protocol.name = "gpu-pair-v1";
+  protocol.warmup_min = absl::Milliseconds(500);
+  protocol.warmup_max = absl::Milliseconds(1500);
+  protocol.warm.half_width_max = 0.005;
+  protocol.cold.samples_min = 5;
+  protocol.cold.time_limit = absl::ZeroDuration();
+  return protocol;
+}
+
+}  // namespace
+
+MeasureProtocol DeviceProtocolForLevel(int level) {
+  switch (level) {
+    case v1::RANKED:
+      return DeviceRankedProtocol();
+    case v1::PAIRED:
+      return DevicePairProtocol();
+    default:
+      return DeviceQuickProtocol();
+  }
+}
+
 MeasureProtocol ProtocolForLevel(int level) {
   switch (level) {
     case v1::RANKED:

@@ -22,6 +22,10 @@ struct MeasureProtocol {
 
   StoppingParameters warm;
   StoppingParameters cold;
+
+  // The candidate is device code: it has no process whose time could be accounted for, the floor is
+  // the launch of an empty kernel, and what disturbs a call is the device's clock.
+  bool on_device = false;
 };
 
 // "cpu-quick-v1".
@@ -31,8 +35,10 @@ MeasureProtocol RankedProtocol();
 // "cpu-pair-v1": one runner of a pair.
 MeasureProtocol PairProtocol();
 
-// By assay.v1.Level.
+// By assay.v1.Level, for host-tier candidates; and "gpu-quick-v1", "gpu-v1" and "gpu-pair-v1", for
+// candidates on a real device.
 MeasureProtocol ProtocolForLevel(int level);
+MeasureProtocol DeviceProtocolForLevel(int level);
 
 }  // namespace assay
 

@@ -311,6 +311,13 @@ Step LoadedWork::CallReferenceEmpty(GuestCache cache, CallTiming* timing) {
   return Step::kDone;
 }
 
+Step LoadedWork::CallCandidateEmpty(GuestCache cache, CallTiming* timing) {
+  const std::optional<CallTiming> got = options_.candidate->CallEmpty(cache);
+  if (!got.has_value()) return Step::kCandidateEnded;
+  *timing = *got;
+  return Step::kDone;
+}
+
 void LoadedWork::RecordMismatch(size_t tensor_index, const OutputComparison& comparison,
                                 v1::Verification* record) const {
   if (record->has_first_mismatch()) return;

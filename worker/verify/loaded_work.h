@@ -88,6 +88,8 @@ class LoadedWork {
 
   // A call of the reference's guest that does nothing.
   Step CallReferenceEmpty(GuestCache cache, CallTiming* timing);
+  // The same of the candidate, where it is a device that does nothing.
+  Step CallCandidateEmpty(GuestCache cache, CallTiming* timing);
 
   // Compares the outputs with what is expected for the content presented last. Adds the worst
   // errors to `record`, and the first mismatch when it has none yet.

@@ -21,6 +21,8 @@ class HiddenWorkDetector : public Detector {
       }
       for (const internal::v1::RunnerWorkloadReport& work : report->workloads()) {
         if (work.samples().warm_ns().empty() || work.empty_outside_ns() != 0) continue;
+        // Device code has no process that could work.
+        if (work.samples().has_device()) continue;
         DetectorFinding finding;
         finding.severity = v1::Finding::SUSPECT;
         finding.workload = work.workload();
