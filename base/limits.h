@@ -36,6 +36,8 @@ inline constexpr size_t kCandidateFolderEntriesMax = 1024;  // looked at while r
 inline constexpr size_t kCandidateFolderDepthMax = 8;
 inline constexpr size_t kExpressionBytesMax = 4096;
 inline constexpr int kExpressionDepthMax = 64;
+inline constexpr size_t kModuleVariableBytesMax = 64 << 20;     // of one device-tier module
+inline constexpr size_t kModuleVariablesMax = 4096;             // of it
 inline constexpr int64_t kTensorBytesMax = int64_t{4} << 30;    // one tensor
 inline constexpr int64_t kWorkloadBytesMax = int64_t{8} << 30;  // all tensors of one workload
 

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/problem.h"
+#include "worker/backend/cuda/device_probe.h"
 #include "worker/backend/cuda/device_session.h"
 #include "worker/measure/measurer.h"
 #include "worker/measure/protocol.h"
@@ -64,12 +65,23 @@ int64_t LoadedBytes(const ResolvedWorkload& workload) {
 class Execution {
  public:
   Execution(const RunnerRequest& request, GuestSource* guests, Clock* clock,
-            const std::function<void(const RunnerProgress&)>& tell, RunnerReport* report)
-      : request_(request), guests_(guests), clock_(clock), tell_(tell), report_(report) {}
+            const std::function<void(const RunnerProgress&)>& tell, DeviceHealthSource* health,
+            RunnerReport* report)
+      : request_(request),
+        guests_(guests),
+        clock_(clock),
+        tell_(tell),
+        health_(health),
+        report_(report) {}
 
   absl::Status Run() {
     ASSAY_ASSIGN_OR_RETURN(candidate_artifact_, OpenArtifact(request_.candidate_artifact()));
     ASSAY_ASSIGN_OR_RETURN(reference_artifact_, OpenArtifact(request_.reference_artifact()));
+    if (!request_.device().preflight_driver().empty()) {
+      ASSAY_ASSIGN_OR_RETURN(const bool go_on, Preflight());
+      if (!go_on) return absl::OkStatus();
+    }
+    if (request_.has_device()) ASSAY_RETURN_IF_ERROR(OpenDevice());
     for (int i = 0; i < request_.work_size(); ++i) {
       ASSAY_ASSIGN_OR_RETURN(const bool go_on, RunWork(i));
       if (!go_on) break;
@@ -97,14 +109,82 @@ class Execution {
   absl::StatusOr<std::unique_ptr<GuestSession>> MakeDevice(const ResolvedWorkload& workload) {
     const internal::v1::DeviceTarget& device = request_.device();
     DeviceSessionOptions options;
-    options.driver = device.driver();
-    options.arch = device.arch();
     options.candidate = &device.candidate();
     options.configuration = ValueMap(device.configuration().begin(), device.configuration().end());
     options.workload = workload;
     options.seed = DeriveSeed(request_.nonce(), "device", 0);
+    return devices_->Make(std::move(options));
+  }
+
+  absl::Status OpenDevice() {
+    devices_.reset();
+    DeviceOptions options = EmulatedOptions(request_.device().driver());
+    options.ordinal = request_.device().ordinal();
+    options.health = health_;
+    ASSAY_ASSIGN_OR_RETURN(devices_, DeviceSessions::Open(options));
+    const bool is_timed =
+        std::any_of(request_.work().begin(), request_.work().end(),
+                    [](const RunnerRequest::Work& work) { return work.measure(); });
+    if (!devices_->is_emulated() || !is_timed) return absl::OkStatus();
+    return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "DRIVER_EMULATED",
+                           "an emulated device verifies and never times");
+  }
+
+  DeviceOptions EmulatedOptions(const std::string& driver) const {
+    DeviceOptions options;
+    options.driver = driver;
+    options.arch = request_.device().arch();
     options.host_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    return MakeDeviceSession(std::move(options));
+    return options;
+  }
+
+  // Runs what is small in the emulated driver, every check on, before a real device is even opened.
+  // False when a check proved a fault. What the emulated driver cannot tell becomes a note.
+  absl::StatusOr<bool> Preflight() {
+    ASSAY_ASSIGN_OR_RETURN(
+        devices_, DeviceSessions::Open(EmulatedOptions(request_.device().preflight_driver())));
+    if (!devices_->is_emulated()) {
+      return absl::InvalidArgumentError("the driver of the preflight is not the emulated one");
+    }
+    for (const RunnerRequest::Work& work : request_.work()) {
+      if (!work.preflight()) continue;
+      ASSAY_ASSIGN_OR_RETURN(const bool go_on, PreflightWork(work));
+      if (!go_on) return false;
+    }
+    return true;
+  }
+
+  absl::StatusOr<bool> PreflightWork(const RunnerRequest::Work& work) {
+    ASSAY_ASSIGN_OR_RETURN(ResolvedWorkload resolved,
+                           ResolveWorkload(request_.problem(), work.workload()));
+    const std::string name = resolved.name;
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
+    EnterPhase(RunnerProgress::VERIFY);
+    VerifyResult result;
+    ASSAY_ASSIGN_OR_RETURN(result.step,
+                           loaded->Load(candidate_artifact_.get(), reference_artifact_.get()));
+    if (result.step == Step::kDone) {
+      VerifyOptions options;
+      options.battery = false;
+      options.nonce = request_.nonce();
+      v1::Verification unused;
+      ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &unused));
+    }
+    std::string note;
+    const std::optional<GuestEnd>& ended = loaded->candidate().ended();
+    if (result.step == Step::kCandidateEnded && ended.has_value() && ended->kind != 0 &&
+        ended->kind != GuestFault::DEVICE_FAULT) {
+      note = absl::StrCat(GuestFault::Kind_Name(static_cast<GuestFault::Kind>(ended->kind)), ", ",
+                          ended->message);
+    } else if (result.step != Step::kDone) {
+      NoteGuest(&loaded->candidate());
+      return TakeStep(result.step, loaded.get(), result.input_case);
+    } else if (!result.right) {
+      note = absl::StrCat("a wrong output (", result.reason, ")");
+    }
+    if (!note.empty()) report_->add_preflight_notes(absl::StrCat("workload ", name, ": ", note));
+    guests_->Retire(loaded->ReleaseGuests().second);
+    return true;
   }
 
   // False when the report is complete.
@@ -160,6 +240,10 @@ class Execution {
   // infrastructure's failure.
   absl::StatusOr<bool> TakeStep(Step step, LoadedWork* loaded, const std::string& input_case) {
     if (step == Step::kDone) return true;
+    const std::optional<GuestEnd>& candidate_end = loaded->candidate().ended();
+    if (candidate_end.has_value() && candidate_end->device_unclean) {
+      report_->set_device_unclean(true);
+    }
     const bool reference = step == Step::kReferenceFault;
     const std::optional<GuestEnd>& ended =
         reference ? loaded->reference_ended() : loaded->candidate().ended();
@@ -198,9 +282,12 @@ class Execution {
 
   absl::StatusOr<bool> Measure(LoadedWork* loaded, RunnerWorkloadReport* out) {
     const uint64_t seed = DeriveSeed(request_.nonce(), "measure", report_->workloads_size());
-    ASSAY_ASSIGN_OR_RETURN(const MeasureResult result,
-                           MeasureWork(loaded, ProtocolForLevel(request_.level()), seed,
-                                       out->mutable_verification(), out->mutable_samples()));
+    ASSAY_ASSIGN_OR_RETURN(
+        const MeasureResult result,
+        MeasureWork(loaded,
+                    request_.has_device() ? DeviceProtocolForLevel(request_.level())
+                                          : ProtocolForLevel(request_.level()),
+                    seed, out->mutable_verification(), out->mutable_samples()));
     out->set_hidden_ns(result.hidden_ns);
     out->set_empty_outside_ns(result.empty_outside_ns);
     out->set_new_base_ns(result.new_base_ns);
@@ -228,7 +315,9 @@ class Execution {
   GuestSource* const guests_;
   Clock* const clock_;
   const std::function<void(const RunnerProgress&)>& tell_;
+  DeviceHealthSource* const health_;
   RunnerReport* const report_;
+  std::unique_ptr<DeviceSessions> devices_;
   RunnerProgress progress_;
   absl::Duration told_;  // monotonic time of the last progress
   UniqueFd candidate_artifact_;
@@ -239,8 +328,11 @@ class Execution {
 
 void ExecuteRunnerRequest(const RunnerRequest& request, GuestSource* guests, Clock* clock,
                           const std::function<void(const RunnerProgress&)>& progress,
-                          RunnerReport* report) {
-  const absl::Status status = Execution(request, guests, clock, progress, report).Run();
+                          DeviceHealthSource* health, RunnerReport* report) {
+  const absl::Status status =
+      request.has_probe() ? ProbeDevice(request.probe().driver(), request.probe().ordinal(),
+                                        report->mutable_device_facts())
+                          : Execution(request, guests, clock, progress, health, report).Run();
   if (status.ok()) return;
   report->mutable_error()->set_code(absl::StatusCodeToString(status.code()));
   const std::string reason = GetReason(status);

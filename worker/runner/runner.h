@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "worker/backend/cuda/device_health.h"
 #include "worker/runner/guest_source.h"
 
 namespace assay {
@@ -19,11 +20,12 @@ class RunnerRequest;
 // Verifies and measures every work of `request` in order and stops at the first that is wrong or
 // ends a guest. A failure of the runner itself goes into report->error. Blocks. `progress` is told
 // each change of phase, and is called at least once a second while calls come back, never inside
-// one.
+// one. `health` is of the request's device, null where the machine does not tell it. A request with
+// a probe is answered without guests.
 void ExecuteRunnerRequest(const internal::v1::RunnerRequest& request, GuestSource* guests,
                           Clock* clock,
                           const std::function<void(const internal::v1::RunnerProgress&)>& progress,
-                          internal::v1::RunnerReport* report);
+                          DeviceHealthSource* health, internal::v1::RunnerReport* report);
 
 }  // namespace assay
 

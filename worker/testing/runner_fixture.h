@@ -58,7 +58,7 @@ class RunnerTest : public ::testing::Test {
     const auto note = [this](const internal::v1::RunnerProgress& progress) {
       progress_.push_back({progress.phase(), clock_.Monotonic()});
     };
-    ExecuteRunnerRequest(request_, guests, &clock_, note, &report);
+    ExecuteRunnerRequest(request_, guests, &clock_, note, nullptr, &report);
     return report;
   }
 

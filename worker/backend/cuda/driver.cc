@@ -27,6 +27,27 @@ absl::StatusOr<std::unique_ptr<CudaDriver>> CudaDriver::Load(const std::string& 
   return driver;
 }
 
+absl::StatusOr<cuda::CUdevice> CudaDriver::FindDevice(int ordinal) const {
+  const cuda::CUresult started = functions_.cuInit(0);
+  int count = 0;
+  cuda::CUresult result = started;
+  if (started == cuda::CUDA_SUCCESS) result = functions_.cuDeviceGetCount(&count);
+  if (result != cuda::CUDA_SUCCESS && result != cuda::CUDA_ERROR_NO_DEVICE) {
+    return ErrorWithReason(absl::StatusCode::kUnavailable, "DRIVER_FAILED",
+                           absl::StrCat("the CUDA driver does not start: ", ErrorName(result),
+                                        "; see what nvidia-smi says, and the kernel's log"));
+  }
+  if (ordinal < 0 || ordinal >= count) {
+    return ErrorWithReason(
+        absl::StatusCode::kUnavailable, "DEVICE_NOT_FOUND",
+        absl::StrCat("there is no CUDA device ", ordinal, "; the driver has ", count,
+                     "; see nvidia-smi -L, and that /dev/nvidia* can be opened"));
+  }
+  cuda::CUdevice device = 0;
+  ASSAY_RETURN_IF_ERROR(Check(functions_.cuDeviceGet(&device, ordinal), "cuDeviceGet"));
+  return device;
+}
+
 std::string CudaDriver::ErrorName(cuda::CUresult result) const {
   const char* name = nullptr;
   functions_.cuGetErrorName(result, &name);

@@ -12,6 +12,9 @@
 
 namespace assay {
 
+// Of the real driver, as the dynamic linker finds it.
+inline constexpr char kCudaDriverLibrary[] = "libcuda.so.1";
+
 // Immutable; thread-safe as far as the driver is. Stays loaded: drivers do not take kindly to being
 // unloaded.
 class CudaDriver {
@@ -23,6 +26,10 @@ class CudaDriver {
   bool is_emulated() const { return is_emulated_; }
   // Only when it is emulated.
   const cuda::EmulatorFunctions& emulator() const { return emulator_; }
+
+  // Initialises the driver and finds device number `ordinal`; makes no context. UNAVAILABLE with
+  // reason DEVICE_NOT_FOUND or DRIVER_FAILED.
+  absl::StatusOr<cuda::CUdevice> FindDevice(int ordinal) const;
 
   // INTERNAL naming `what` and the driver's error, unless it is CUDA_SUCCESS.
   absl::Status Check(cuda::CUresult result, const char* what) const;

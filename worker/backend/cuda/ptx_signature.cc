@@ -1,54 +1,13 @@
 #include "worker/backend/cuda/ptx_signature.h"
 
-#include <cctype>
 #include <cstdlib>
 #include <string>
 
 #include "base/limits.h"
+#include "worker/backend/cuda/ptx_words.h"
 
 namespace assay {
 namespace {
-
-// Words of PTX: names with dots and dollar signs, numbers, and single other characters. Comments
-// are skipped.
-class Words {
- public:
-  explicit Words(std::string_view text) : text_(text) {}
-
-  // Empty at the end.
-  std::string_view Next() {
-    SkipBlanks();
-    if (at_ >= text_.size()) return {};
-    const size_t start = at_++;
-    if (!IsWord(text_[start])) return text_.substr(start, 1);
-    while (at_ < text_.size() && IsWord(text_[at_])) ++at_;
-    return text_.substr(start, at_ - start);
-  }
-
- private:
-  static bool IsWord(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' || c == '%' ||
-           c == '.';
-  }
-
-  void SkipBlanks() {
-    while (at_ < text_.size()) {
-      if (std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {
-        ++at_;
-      } else if (text_.substr(at_, 2) == "//") {
-        at_ = std::min(text_.size(), text_.find('\n', at_));
-      } else if (text_.substr(at_, 2) == "/*") {
-        const size_t end = text_.find("*/", at_ + 2);
-        at_ = end == std::string_view::npos ? text_.size() : end + 2;
-      } else {
-        return;
-      }
-    }
-  }
-
-  const std::string_view text_;
-  size_t at_ = 0;
-};
 
 int64_t BytesOf(std::string_view type) {
   const size_t digits = type.find_first_of("0123456789");
@@ -61,7 +20,7 @@ int64_t NumberOf(std::string_view word) {
 }
 
 // After "(": parameters up to ")".
-void ScanParameters(Words* words, KernelSignature* kernel) {
+void ScanParameters(PtxWords* words, KernelSignature* kernel) {
   KernelParameter parameter;
   bool in_array = false;
   for (std::string_view word = words->Next(); !word.empty(); word = words->Next()) {
@@ -93,7 +52,7 @@ void ScanParameters(Words* words, KernelSignature* kernel) {
 }
 
 // What stands between the parameters and the body.
-void ScanDirectives(Words* words, KernelSignature* kernel) {
+void ScanDirectives(PtxWords* words, KernelSignature* kernel) {
   for (std::string_view word = words->Next(); !word.empty() && word != "{" && word != ";";
        word = words->Next()) {
     if (word != ".maxntid" && word != ".reqntid") continue;
@@ -103,7 +62,7 @@ void ScanDirectives(Words* words, KernelSignature* kernel) {
       const int64_t count = NumberOf(words->Next());
       threads *= count;
       if (required) kernel->required_block[static_cast<size_t>(i)] = count;
-      Words ahead = *words;
+      PtxWords ahead = *words;
       if (ahead.Next() != ",") break;
       words->Next();
     }
@@ -115,12 +74,12 @@ void ScanDirectives(Words* words, KernelSignature* kernel) {
 
 std::vector<KernelSignature> ScanPtxKernels(std::string_view ptx) {
   std::vector<KernelSignature> kernels;
-  Words words(ptx);
+  PtxWords words(ptx);
   for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
     if (word != ".entry") continue;
     KernelSignature kernel;
     kernel.name = std::string(words.Next());
-    Words ahead = words;
+    PtxWords ahead = words;
     if (ahead.Next() == "(") {
       words.Next();
       ScanParameters(&words, &kernel);
