@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/dispatch.pb.h"
+#include "assay/v1/fleet.pb.h"
 #include "base/log.h"
 #include "base/status.h"
 
@@ -179,8 +180,9 @@ void Agent::RunLease(const internal::v1::Lease& lease) {
     const std::string reason = GetReason(status);
     Abandon(name, absl::StatusCodeToString(status.code()),
             reason.empty() ? "WORKER_FAILED" : reason, std::string(status.message()));
-    CheckSelfUntilDone();
   }
+  const bool failed = !status.ok() && state == LeaseState::kStanding;
+  if (failed || (options_.is_suspect != nullptr && options_.is_suspect())) CheckSelfUntilDone();
   keeper_.reset();
 }
 
@@ -252,15 +254,33 @@ void Agent::Abandon(const LeaseName& lease, const std::string& code, const std::
 
 void Agent::CheckSelfUntilDone() {
   if (options_.self_check == nullptr) return;
+  bool sick = false;
   while (!draining_.load()) {
     const absl::Status status = options_.self_check();
-    if (status.ok()) return;
+    if (status.ok()) {
+      if (sick) ReportHealth(false);
+      return;
+    }
     Log(LogLevel::kError, "self_check_failed", {{"message", status.ToString()}});
+    if (!sick) ReportHealth(true);
+    sick = true;
     const absl::Duration until = options_.clock->Monotonic() + kSelfCheckPause;
     while (!draining_.load() && options_.clock->Monotonic() < until) {
       options_.clock->SleepFor(kSleepSlice);
     }
   }
+}
+
+void Agent::ReportHealth(bool sick) {
+  auto description = std::make_shared<internal::v1::RegisterWorkerRequest>(*options_.description);
+  for (v1::Device& device : *description->mutable_description()->mutable_devices()) {
+    if (sick) device.add_caveats("SELF_CHECK_FAILED");
+  }
+  session_.Describe(std::move(description));
+  bool kept = false;
+  const absl::Status status = session_.Register(session_.id(), nullptr, &kept);
+  if (status.ok()) return;
+  Log(LogLevel::kWarning, "health_not_reported", {{"message", status.ToString()}});
 }
 
 }  // namespace assay

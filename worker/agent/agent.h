@@ -30,9 +30,11 @@ struct AgentOptions {
   std::function<absl::Status(const internal::v1::WorkSpec&, const PipelineHooks&, v1::Outcome*,
                              v1::Timeline*)>
       judge;
-  // A known-good candidate through the same pipeline. Asked after a failure of the infrastructure:
-  // a sick worker takes no leases.
+  // A known-good candidate through the same pipeline, the canary. Asked after a failure of the
+  // infrastructure, and when `is_suspect` says so after a judgement: a sick worker takes no leases,
+  // and registers again with the caveat SELF_CHECK_FAILED on its devices until it is well.
   std::function<absl::Status()> self_check;
+  std::function<bool()> is_suspect;     // may be empty
   std::function<void()> on_registered;  // once
   // Renews on a thread of its own. Tests renew from their fake of `judge` instead.
   bool renew_in_background = true;
@@ -69,6 +71,8 @@ class Agent {
   void Abandon(const LeaseName& lease, const std::string& code, const std::string& reason,
                const std::string& message);
   void CheckSelfUntilDone();
+  // Tells the coordinator once; a failure is only logged.
+  void ReportHealth(bool sick);
   // What to do after an error of Complete or Abandon: true to try again.
   bool Recover(const absl::Status& status, const LeaseName& lease, const std::string& session);
   void Backoff();

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/dispatch.pb.h"
 #include "assay/internal/v1/runner.pb.h"
+#include "assay/v1/fleet.pb.h"
 #include "base/status.h"
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
@@ -34,6 +35,10 @@ class FakeTransport : public DispatchTransport {
     ASSAY_RETURN_IF_ERROR(Next(&register_errors));
     ++registrations;
     held.clear();
+    caveats.clear();
+    for (const v1::Device& device : request.description().devices()) {
+      caveats.insert(caveats.end(), device.caveats().begin(), device.caveats().end());
+    }
     for (const internal::v1::LeaseRef& ref : request.held_leases()) {
       held.push_back(ref.evaluation());
       if (keep_leases) *response->add_kept_leases() = ref;
@@ -98,7 +103,7 @@ class FakeTransport : public DispatchTransport {
   absl::Duration renew_takes;
   std::deque<absl::Status> register_errors, acquire_errors, renew_errors, complete_errors,
       abandon_errors;
-  std::vector<std::string> polls, renewals, completed, abandoned, held, complete_sessions;
+  std::vector<std::string> polls, renewals, completed, abandoned, held, complete_sessions, caveats;
   std::function<void()> on_idle;
 
  private:
@@ -116,6 +121,7 @@ class AgentTest : public ::testing::Test {
   AgentTest() : transport_(&clock_) {
     auto description = std::make_shared<internal::v1::RegisterWorkerRequest>();
     description->set_worker("w");
+    description->mutable_description()->add_devices()->set_kind("cuda");
     AgentOptions options;
     options.transport = &transport_;
     options.clock = &clock_;
@@ -131,6 +137,7 @@ class AgentTest : public ::testing::Test {
       ++self_checks_;
       return self_check_ ? self_check_() : absl::OkStatus();
     };
+    options.is_suspect = [this] { return is_suspect_ && is_suspect_(); };
     options.on_registered = [this] { ++announced_; };
     agent_ = std::make_unique<Agent>(std::move(options));
     transport_.on_idle = [this] { agent_->Drain(); };
@@ -140,6 +147,7 @@ class AgentTest : public ::testing::Test {
   FakeTransport transport_;
   std::function<absl::Status(const PipelineHooks&)> judge_;
   std::function<absl::Status()> self_check_;
+  std::function<bool()> is_suspect_;
   int judged_ = 0;
   int self_checks_ = 0;
   int announced_ = 0;
@@ -350,6 +358,37 @@ TEST_F(AgentTest, AfterAFailureOfItsOwnTheWorkerChecksItselfFirst) {
   EXPECT_EQ(self_checks_, 3);
   EXPECT_THAT(transport_.abandoned, ElementsAre("evaluations/1 RESOURCE_EXHAUSTED DISK_FULL"));
   EXPECT_THAT(transport_.completed, ElementsAre("evaluations/2"));
+}
+
+TEST_F(AgentTest, ASuspectDeviceProvesItselfBeforeTheNextLease) {
+  transport_.leases = 2;
+  is_suspect_ = [this] { return judged_ == 1; };
+  self_check_ = [this] {
+    EXPECT_EQ(judged_, 1);
+    EXPECT_THAT(transport_.completed, ElementsAre("evaluations/1"));
+    return absl::OkStatus();
+  };
+  ASSERT_OK(agent_->Run());
+  EXPECT_EQ(self_checks_, 1);
+  EXPECT_EQ(transport_.registrations, 1);
+  EXPECT_THAT(transport_.completed, ElementsAre("evaluations/1", "evaluations/2"));
+}
+
+TEST_F(AgentTest, ASickDeviceIsReportedAndTakesNoLeases) {
+  transport_.leases = 2;
+  is_suspect_ = [this] { return judged_ == 1; };
+  self_check_ = [this] {
+    EXPECT_EQ(transport_.polls.size(), 1u);
+    if (self_checks_ < 3) return absl::InternalError("the canary is wrong");
+    EXPECT_THAT(transport_.caveats, ElementsAre("SELF_CHECK_FAILED"));
+    return absl::OkStatus();
+  };
+  ASSERT_OK(agent_->Run());
+  EXPECT_EQ(self_checks_, 3);
+  // As it is at first, sick, and well again.
+  EXPECT_EQ(transport_.registrations, 3);
+  EXPECT_THAT(transport_.caveats, IsEmpty());
+  EXPECT_THAT(transport_.completed, ElementsAre("evaluations/1", "evaluations/2"));
 }
 
 TEST_F(AgentTest, AFailureWithoutAReasonIsTheWorkers) {

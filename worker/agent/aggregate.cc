@@ -12,6 +12,21 @@ namespace {
 
 constexpr double kDiscardRatioMax = 0.2;
 
+// What speaks against the times of a device.
+void AddDeviceCaveats(const std::vector<v1::RunnerSamples>& runners, v1::Measurement* measurement) {
+  bool is_device = false;
+  bool clocks_known = true;
+  bool timers_agree = true;
+  for (const v1::RunnerSamples& runner : runners) {
+    if (!runner.has_device()) continue;
+    is_device = true;
+    clocks_known = clocks_known && runner.device().health_count() > 0;
+    timers_agree = timers_agree && runner.device().timer_disagreement_count() == 0;
+  }
+  if (is_device && !clocks_known) measurement->add_caveats("CLOCKS_UNKNOWN");
+  if (is_device && !timers_agree) measurement->add_caveats("TIMERS_DISAGREE");
+}
+
 void FillSummary(const SampleSummary& from, v1::Summary* to) {
   to->set_sample_count(from.count);
   to->set_min_ns(from.min);
@@ -32,11 +47,13 @@ void AggregateRunners(const std::vector<v1::RunnerSamples>& runners, const std::
   std::vector<std::vector<double>> cold;
   std::vector<double> medians;
   std::vector<double> handshakes;
+  int disturbed = 0;  // calls of a device that count nevertheless
   for (const v1::RunnerSamples& runner : runners) {
     warm.emplace_back(runner.warm_ns().begin(), runner.warm_ns().end());
     cold.emplace_back(runner.cold_ns().begin(), runner.cold_ns().end());
     medians.push_back(Median(warm.back()));
     handshakes.push_back(runner.handshake_ns());
+    disturbed += runner.device().disturbed_count();
     measurement->set_context_switches(measurement->context_switches() + runner.context_switches());
     measurement->set_migrations(measurement->migrations() + runner.migrations());
     measurement->set_discarded_count(measurement->discarded_count() + runner.discarded_count());
@@ -57,7 +74,8 @@ void AggregateRunners(const std::vector<v1::RunnerSamples>& runners, const std::
   for (const std::string& caveat : caveats) measurement->add_caveats(caveat);
   const double tries = measurement->warm().sample_count() + measurement->cold().sample_count() +
                        measurement->discarded_count();
-  if (measurement->context_switches() + measurement->migrations() > 0 ||
+  AddDeviceCaveats(runners, measurement);
+  if (measurement->context_switches() + measurement->migrations() + disturbed > 0 ||
       measurement->discarded_count() > kDiscardRatioMax * tries) {
     measurement->add_caveats("NOISY_ENVIRONMENT");
   }
@@ -89,6 +107,7 @@ std::string EnvironmentId(const v1::Environment& environment, const MachineFacts
   digest.Add(static_cast<int64_t>(machine.cores.size()));
   for (const std::string& caveat : machine.caveats) digest.Add(caveat);
   for (const std::string& wall : environment.walls()) digest.Add(wall);
+  if (!environment.device_model().empty()) digest.Add(environment.device_model());
   return digest.Finish();
 }
 

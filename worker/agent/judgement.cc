@@ -65,7 +65,7 @@ Judgement::Judgement(Pipeline* pipeline, const internal::v1::WorkSpec& work,
       outcome_(*outcome),
       level_(work.evaluation().level() == v1::LEVEL_UNSPECIFIED ? v1::QUICK
                                                                 : work.evaluation().level()),
-      protocol_(ProtocolForLevel(level_)),
+      protocol_(is_real_device() ? DeviceProtocolForLevel(level_) : ProtocolForLevel(level_)),
       start_(options_.clock->Monotonic()) {
   runner_problem_ = work.problem();
   runner_problem_.clear_files();
@@ -120,7 +120,7 @@ bool Judgement::ChooseBuilder() {
     return false;
   }
   const DeviceBackend& device = *options_.device;
-  if (level_ == v1::PAIRED) {
+  if (level_ == v1::PAIRED && device.is_emulated) {
     SetUnsupported("NO_TIMES",
                    absl::StrCat("device ", device.device_class,
                                 " is emulated: it verifies and never times, so nothing can be "
@@ -135,10 +135,14 @@ bool Judgement::ChooseBuilder() {
         &outcome_);
     return false;
   }
-  candidate_builder_ = language == v1::PTX ? device.ptx : device.cuda;
+  candidate_builder_ = DeviceBuilder(language);
   if (candidate_builder_ != nullptr) return true;
   SetUnsupported(GetReason(device.cuda_missing), Sv(device.cuda_missing.message()), &outcome_);
   return false;
+}
+
+Builder* Judgement::DeviceBuilder(v1::Language language) const {
+  return language == v1::PTX ? options_.device->ptx : options_.device->cuda;
 }
 
 bool Judgement::IsTooLargeToEmulate(const ResolvedWorkload& workload, bool named) const {
@@ -190,7 +194,7 @@ absl::StatusOr<bool> Judgement::Prepare() {
     });
     if (known) continue;
     const bool named = i < selected_count && !work_.evaluation().workloads().empty();
-    if (options_.device.has_value() && IsTooLargeToEmulate(*resolved, named)) {
+    if (is_emulated() && IsTooLargeToEmulate(*resolved, named)) {
       left_out.push_back(resolved->name);
       if (!named) continue;
       SetUnsupported(
@@ -203,8 +207,10 @@ absl::StatusOr<bool> Judgement::Prepare() {
     }
     Item item;
     item.selected = i < selected_count;
-    item.measure = item.selected && !resolved->verify_only && level_ != v1::VERIFY &&
-                   !options_.device.has_value();
+    item.measure =
+        item.selected && !resolved->verify_only && level_ != v1::VERIFY && !is_emulated();
+    item.preflight = is_real_device() && !options_.device->preflight_driver.empty() &&
+                     resolved->verify_only && !IsTooLargeToEmulate(*resolved, false);
     item.workload = *std::move(resolved);
     items_.push_back(std::move(item));
   }
@@ -241,16 +247,21 @@ absl::StatusOr<bool> Judgement::BuildAll() {
     return false;
   }
   if (level_ != v1::PAIRED) return true;
-  absl::StatusOr<ValueMap> configuration =
-      ResolveConfiguration(work_.baseline_candidate().spec(), {});
+  const v1::Candidate& baseline = work_.baseline_candidate();
+  absl::StatusOr<ValueMap> configuration = ResolveConfiguration(baseline.spec(), {});
   if (!configuration.ok()) {
     SetInvalidProblem("BASELINE_FAILED", Sv(configuration.status().message()), &outcome_);
     return false;
   }
-  ASSAY_ASSIGN_OR_RETURN(
-      paired_baseline_,
-      Build(options_.builder,
-            CandidateBuild(work_.problem(), work_.baseline_candidate(), *configuration)));
+  baseline_configuration_ = *std::move(configuration);
+  Builder* const builder =
+      options_.device.has_value() ? DeviceBuilder(baseline.spec().language()) : options_.builder;
+  if (builder == nullptr) {
+    SetInvalidProblem("BASELINE_FAILED", Sv(options_.device->cuda_missing.message()), &outcome_);
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(paired_baseline_, Build(builder, CandidateBuild(work_.problem(), baseline,
+                                                                         baseline_configuration_)));
   if (!paired_baseline_.ok) {
     SetInvalidProblem("BASELINE_FAILED",
                       absl::StrCat("the baseline candidate: ", BuildText(paired_baseline_)),
@@ -260,20 +271,24 @@ absl::StatusOr<bool> Judgement::BuildAll() {
   return true;
 }
 
+void Judgement::FillDevice(const Subject& subject, internal::v1::DeviceTarget* target) const {
+  const DeviceBackend& device = *options_.device;
+  target->set_driver(device.driver);
+  target->set_arch(device.arch);
+  target->set_ordinal(device.ordinal);
+  *target->mutable_candidate() = *subject.spec;
+  target->mutable_configuration()->insert(subject.configuration->begin(),
+                                          subject.configuration->end());
+}
+
 absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
-    const std::string& artifact, const std::vector<Task>& tasks) {
+    const Subject& subject, const std::vector<Task>& tasks) {
   ASSAY_RETURN_IF_ERROR(CheckWanted());
   internal::v1::RunnerRequest request;
   *request.mutable_problem() = runner_problem_;
-  request.set_candidate_artifact(artifact);
+  request.set_candidate_artifact(subject.artifact);
   request.set_reference_artifact(reference_.artifact_path);
-  if (options_.device.has_value()) {
-    internal::v1::DeviceTarget& device = *request.mutable_device();
-    device.set_driver(options_.device->driver);
-    device.set_arch(options_.device->arch);
-    *device.mutable_candidate() = work_.candidate().spec();
-    device.mutable_configuration()->insert(configuration_.begin(), configuration_.end());
-  }
+  if (options_.device.has_value()) FillDevice(subject, request.mutable_device());
   for (const Task& task : tasks) {
     internal::v1::RunnerRequest::Work& work = *request.add_work();
     work.mutable_workload()->set_name(task.item->workload.name);
@@ -282,6 +297,10 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     }
     work.set_battery(task.battery);
     work.set_measure(task.measure);
+    work.set_preflight(task.preflight);
+    if (task.preflight) {
+      request.mutable_device()->set_preflight_driver(options_.device->preflight_driver);
+    }
   }
   // Drawn only now: no build saw it, and no two runners share inputs.
   request.set_nonce(options_.nonce());
@@ -299,6 +318,9 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   // Single calls have a limit of their own: what is left is a candidate (or a reference) that is
   // slow at every call, and another worker would wait as long.
   out_of_time_ = absl::IsDeadlineExceeded(ran.status());
+  if (is_real_device() && (!ran.ok() || (*ran)->device_unclean())) {
+    pipeline_.is_device_suspect_ = true;
+  }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, std::move(ran));
   verify_ns_ += report->verify_ns();
   measure_ns_ += report->measure_ns();
@@ -364,25 +386,23 @@ absl::StatusOr<bool> Judgement::RunCandidate() {
   for (const bool selected : {false, true}) {
     for (const Item& item : items_) {
       if (item.selected != selected) continue;
-      tasks.push_back({&item, selected, item.measure && level_ != v1::PAIRED});
+      tasks.push_back({&item, selected, item.measure && level_ != v1::PAIRED, item.preflight});
     }
   }
-  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
-                         RunRunner(candidate_.artifact_path, tasks));
+  ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, RunRunner(CandidateSubject(), tasks));
   if (!TakeReport(std::move(report))) return false;
   if (level_ == v1::PAIRED) {
-    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> baseline,
-                           RunRunner(paired_baseline_.artifact_path, tasks));
+    for (Task& task : tasks) task.preflight = false;
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> baseline, RunRunner(BaselineSubject(), tasks));
     return TakeBaselineReport(*baseline, "candidate");
   }
   std::vector<Task> again;
   for (const Item& item : items_) {
-    if (item.measure) again.push_back({&item, false, true});
+    if (item.measure) again.push_back({&item, false, true, false});
   }
   if (again.empty()) return true;
   for (int runner = 1; runner < protocol_.runner_count; ++runner) {
-    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> more,
-                           RunRunner(candidate_.artifact_path, again));
+    ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> more, RunRunner(CandidateSubject(), again));
     if (!TakeReport(std::move(more))) return false;
   }
   return MeasureBaselines();
@@ -392,10 +412,9 @@ absl::StatusOr<bool> Judgement::RunPair(Item* item, bool candidate_first) {
   double baseline_ns = 0;
   double candidate_ns = 0;
   for (const bool candidate : {candidate_first, !candidate_first}) {
-    const std::string& artifact =
-        candidate ? candidate_.artifact_path : paired_baseline_.artifact_path;
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
-                           RunRunner(artifact, {{item, false, true}}));
+                           RunRunner(candidate ? CandidateSubject() : BaselineSubject(),
+                                     {{item, false, true, false}}));
     v1::Measurement measurement;
     const bool measured = report->workloads_size() == 1 && report->workloads(0).has_samples();
     if (measured) {

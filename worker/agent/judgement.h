@@ -36,6 +36,7 @@ class Judgement {
     ResolvedWorkload workload;
     bool selected = false;  // asked for, not only verified along
     bool measure = false;
+    bool preflight = false;  // in the emulated driver, before the real device
     // Set as reports come in.
     v1::Verification verification;
     bool verified = false;
@@ -47,6 +48,14 @@ class Judgement {
     const Item* item = nullptr;
     bool battery = false;
     bool measure = false;
+    bool preflight = false;
+  };
+
+  // What a runner runs: an artifact, and for a device the plan that launches it.
+  struct Subject {
+    std::string artifact;
+    const v1::CandidateSpec* spec = nullptr;
+    const ValueMap* configuration = nullptr;
   };
 
   absl::Status RunSteps();
@@ -59,16 +68,29 @@ class Judgement {
   absl::StatusOr<bool> MeasureBaselines();
   absl::Status Conclude();
 
-  absl::StatusOr<std::unique_ptr<Report>> RunRunner(const std::string& artifact,
+  absl::StatusOr<std::unique_ptr<Report>> RunRunner(const Subject& subject,
                                                     const std::vector<Task>& tasks);
+  void FillDevice(const Subject& subject, internal::v1::DeviceTarget* device) const;
+  Subject CandidateSubject() const {
+    return {candidate_.artifact_path, &work_.candidate().spec(), &configuration_};
+  }
+  Subject BaselineSubject() const {
+    return {paired_baseline_.artifact_path, &work_.baseline_candidate().spec(),
+            &baseline_configuration_};
+  }
   // Takes in a report of the candidate. False when it decided the verdict.
   bool TakeReport(std::unique_ptr<Report> report);
   // The same for something that the candidate is compared with; its faults are the problem's.
   bool TakeBaselineReport(const Report& report, const std::string& name);
   absl::StatusOr<bool> MeasureBaseline(const v1::Baseline& baseline);
   absl::StatusOr<BuildResult> Build(Builder* builder, const BuildRequest& request);
+  bool is_emulated() const { return options_.device.has_value() && options_.device->is_emulated; }
+  bool is_real_device() const {
+    return options_.device.has_value() && !options_.device->is_emulated;
+  }
   // Of the candidate's language. False: this worker has none, and the outcome says so.
   bool ChooseBuilder();
+  Builder* DeviceBuilder(v1::Language language) const;
   // A workload that would keep an emulated device busy for minutes.
   bool IsTooLargeToEmulate(const ResolvedWorkload& workload, bool named) const;
   absl::Status CheckWanted() const;
@@ -95,6 +117,7 @@ class Judgement {
   ValueMap configuration_;
   std::vector<Item> items_;  // the selected ones first, in order
   Builder* candidate_builder_ = nullptr;
+  ValueMap baseline_configuration_;
   BuildResult candidate_;
   BuildResult reference_;
   BuildResult paired_baseline_;

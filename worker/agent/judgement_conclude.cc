@@ -36,7 +36,7 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
     if (!item.measure) continue;
     const auto cached = pipeline_.baselines_.find(BaselineKey(baseline, item));
     if (cached != pipeline_.baselines_.end() && cached->second.until > now) continue;
-    missing.push_back({&item, false, true});
+    missing.push_back({&item, false, true, false});
   }
   if (missing.empty()) return true;
   const absl::StatusOr<BuildResult> built =
@@ -55,7 +55,7 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
   std::map<std::string, std::vector<double>> medians;
   for (int runner = 0; runner < protocol_.runner_count; ++runner) {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
-                           RunRunner(built->artifact_path, missing));
+                           RunRunner({built->artifact_path, nullptr, nullptr}, missing));
     if (!TakeBaselineReport(*report, baseline.name())) return false;
     for (const internal::v1::RunnerWorkloadReport& work : report->workloads()) {
       medians[work.workload()].push_back(
@@ -70,6 +70,8 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
 }
 
 absl::StatusOr<bool> Judgement::MeasureBaselines() {
+  // They are host code.
+  if (options_.device.has_value()) return true;
   for (const v1::Baseline& baseline : work_.problem().baselines()) {
     ASSAY_ASSIGN_OR_RETURN(const bool go_on, MeasureBaseline(baseline));
     if (!go_on) return false;
@@ -105,7 +107,8 @@ void Judgement::FillResult(const Item& item) {
       std::all_of(item.samples.begin(), item.samples.end(),
                   [](const v1::RunnerSamples& samples) { return !samples.warm_ns().empty(); });
   if (item.samples.empty() || !complete || !item.verification.passed()) return;
-  std::vector<std::string> caveats = options_.machine.caveats;
+  std::vector<std::string> caveats =
+      options_.device.has_value() ? options_.device->caveats : options_.machine.caveats;
   if (!missing_baselines_.empty()) caveats.push_back(kBaselineUnavailable);
   AggregateRunners(item.samples, protocol_.name, caveats, result.mutable_measurement());
   FillCeiling(item, &result);
@@ -184,7 +187,7 @@ absl::Status Judgement::Conclude() {
   if (outcome_.verdict() != v1::INVALID_PROBLEM) Inspect();
   if (outcome_.verdict() == v1::VERDICT_UNSPECIFIED) {
     SetPassed(missing_baselines_, &outcome_);
-    if (options_.device.has_value()) {
+    if (is_emulated()) {
       outcome_.set_message(absl::StrCat(outcome_.message(), " on ", options_.device->device_class,
                                         " with every check on; an emulated device gives no time"));
     }
@@ -209,6 +212,9 @@ void Judgement::FillEnvironment() {
   environment.set_instruction_set(InstructionSet(options_.machine));
   environment.set_cpu_model(options_.machine.model_name);
   environment.set_kernel(options_.machine.kernel);
+  if (!is_real_device()) return;
+  environment.set_instruction_set(options_.device->instruction_set);
+  environment.set_device_model(options_.device->model);
 }
 
 }  // namespace assay

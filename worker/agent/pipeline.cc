@@ -13,6 +13,7 @@ Pipeline::~Pipeline() = default;
 
 absl::Status Pipeline::Judge(const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
                              v1::Outcome* outcome, v1::Timeline* timeline) {
+  is_device_suspect_ = false;
   Judgement judgement(this, work, hooks, outcome);
   const absl::Status status = judgement.Run();
   judgement.FillTimeline(timeline);

@@ -36,11 +36,18 @@ struct PipelineHooks {
   std::function<bool()> keep_going;                       // false: stop, nobody wants the outcome
 };
 
-// A device that runs device-tier candidates: the emulated one, which verifies and never times.
+// A device that runs device-tier candidates.
 struct DeviceBackend {
-  std::string driver;  // path of its library
-  int arch = 80;
-  std::string device_class;  // "emulated:sm_80"
+  std::string driver;       // path or soname of its library
+  bool is_emulated = true;  // it verifies and never times
+  int arch = 80;            // of the emulated device; of a real one that of its preflight
+  int ordinal = 0;          // of a real device
+  // Of a real device: path of the emulated driver that sees candidates first. Empty: none does.
+  std::string preflight_driver;
+  std::string device_class;     // "emulated:sm_80", "cuda-nvidia-h100-pcie-sm_90"
+  std::string model;            // of a real device, as its driver names it
+  std::string instruction_set;  // of a real device: "sm_90 CUDA 13.0"
+  std::vector<std::string> caveats;
   Builder* ptx = nullptr;
   Builder* cuda = nullptr;  // nullptr: `cuda_missing` says why
   absl::Status cuda_missing;
@@ -73,6 +80,10 @@ class Pipeline {
   absl::Status Judge(const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
                      v1::Outcome* outcome, v1::Timeline* timeline);
 
+  // Whether the last evaluation may have left a real device in a bad state: a sticky error, a
+  // kernel that did not end, a runner that died. The canary tells.
+  bool is_device_suspect() const { return is_device_suspect_; }
+
  private:
   friend class Judgement;
 
@@ -85,6 +96,7 @@ class Pipeline {
   PipelineOptions options_;
   const std::vector<std::unique_ptr<Detector>> detectors_;
   std::map<std::string, CachedBaseline> baselines_;
+  bool is_device_suspect_ = false;
 };
 
 }  // namespace assay

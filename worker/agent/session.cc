@@ -15,13 +15,22 @@ std::string Session::id() {
   return id_;
 }
 
+void Session::Describe(std::shared_ptr<const internal::v1::RegisterWorkerRequest> description) {
+  absl::MutexLock lock(&mutex_);
+  description_ = std::move(description);
+}
+
 absl::Status Session::Register(const std::string& stale, const LeaseName* held, bool* kept) {
   absl::MutexLock registering(&registering_);
   if (id() != stale) {
     *kept = true;
     return absl::OkStatus();
   }
-  internal::v1::RegisterWorkerRequest request = *description_;
+  internal::v1::RegisterWorkerRequest request;
+  {
+    absl::MutexLock lock(&mutex_);
+    request = *description_;
+  }
   if (held != nullptr) {
     internal::v1::LeaseRef& ref = *request.add_held_leases();
     ref.set_evaluation(held->evaluation);

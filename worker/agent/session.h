@@ -34,14 +34,17 @@ class Session {
   // Empty before the first registration.
   std::string id();
 
+  // From the next registration on.
+  void Describe(std::shared_ptr<const internal::v1::RegisterWorkerRequest> description);
+
  private:
   DispatchTransport* const transport_;
-  const std::shared_ptr<const internal::v1::RegisterWorkerRequest> description_;
   // Held by the thread that registers, so that two never do at once. Not the lock of id_: no lock
   // that others wait for is held across a call.
   absl::Mutex registering_ ABSL_ACQUIRED_BEFORE(mutex_);
   absl::Mutex mutex_;
   std::string id_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const internal::v1::RegisterWorkerRequest> description_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What an error of the coordinator means for the caller's session and lease.

@@ -11,6 +11,7 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeBimodalTimesDetector());
   detectors.push_back(MakeForbiddenSourceDetector());
   detectors.push_back(MakeDeviceChecksDetector());
+  detectors.push_back(MakeDeviceTimersDetector());
   return detectors;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -140,6 +141,7 @@ class PipelineTest : public ::testing::Test {
       options.runners = &runners_;
       options.clock = &clock_;
       options.machine.caveats = {"NOT_ISOLATED"};
+      options.device = device_;
       options.device_name = "workers/w/devices/cpu";
       options.harness_version = "test-1";
       options.nonce = [this] { return ++nonce_; };
@@ -162,6 +164,7 @@ class PipelineTest : public ::testing::Test {
   }
 
   FakeClock clock_;
+  std::optional<DeviceBackend> device_;
   FakeBuilder builder_;
   FakeRunners runners_;
   std::shared_ptr<v1::Calibration> calibration_ = std::make_shared<v1::Calibration>();

@@ -1,0 +1,130 @@
+#include "worker/agent/device_backend.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "assay/internal/v1/runner.pb.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "base/strings.h"
+
+namespace assay {
+namespace {
+
+constexpr absl::Duration kProbeMax = absl::Seconds(60);
+// That the emulated driver has; see base/cuda/emulator_abi.h.
+constexpr int kEmulatedArchs[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+
+absl::StatusCode CodeByName(const std::string& name) {
+  for (int code = 1; code <= 16; ++code) {
+    if (absl::StatusCodeToString(static_cast<absl::StatusCode>(code)) == name) {
+      return static_cast<absl::StatusCode>(code);
+    }
+  }
+  return absl::StatusCode::kInternal;
+}
+
+absl::StatusOr<internal::v1::DeviceFacts> AskRunner(const std::string& driver, int ordinal,
+                                                    RunnerSource* runners) {
+  internal::v1::RunnerRequest request;
+  request.mutable_probe()->set_driver(driver);
+  request.mutable_probe()->set_ordinal(ordinal);
+  request.set_runner_core(-1);
+  request.set_guest_core(-1);
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RunnerClient> runner, runners->Take());
+  const RunnerHooks hooks{[] { return true; }, [](const internal::v1::RunnerProgress&) {}};
+  ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<internal::v1::RunnerReport> report,
+                         runner->Run(request, kProbeMax, hooks));
+  if (report->has_error()) {
+    return ErrorWithReason(CodeByName(report->error().code()), report->error().reason(),
+                           report->error().message());
+  }
+  return report->device_facts();
+}
+
+absl::StatusOr<DeviceParts> MakeBuilders(const DevicePaths& paths, int compute_capability) {
+  DeviceParts parts;
+  CudaBuilderOptions builders;
+  builders.cache_directory = paths.cache_directory;
+  builders.helper = paths.nvrtc_helper;
+  if (compute_capability > 0) builders.target = absl::StrCat("compute_", compute_capability);
+  ASSAY_ASSIGN_OR_RETURN(parts.ptx, MakePtxBuilder(builders));
+  absl::StatusOr<std::unique_ptr<Builder>> cuda = MakeCudaBuilder(builders);
+  if (cuda.ok()) {
+    parts.cuda = *std::move(cuda);
+  } else {
+    // PTX can be judged without it.
+    parts.backend.cuda_missing = cuda.status();
+    Log(LogLevel::kWarning, "no_cuda_builder", {{"message", std::string(cuda.status().message())}});
+  }
+  parts.backend.ptx = parts.ptx.get();
+  parts.backend.cuda = parts.cuda.get();
+  return parts;
+}
+
+}  // namespace
+
+std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts) {
+  std::string name;
+  for (const char c : facts.name()) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (absl::ascii_isalnum(byte)) {
+      name += absl::ascii_tolower(byte);
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  if (!name.empty() && name.back() == '-') name.pop_back();
+  return absl::StrCat("cuda-", name.empty() ? "unknown" : name, "-sm_", facts.compute_capability());
+}
+
+int PreflightArch(int compute_capability) {
+  int arch = kEmulatedArchs[0];
+  for (const int known : kEmulatedArchs) {
+    if (known <= compute_capability) arch = known;
+  }
+  return arch;
+}
+
+absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths) {
+  ASSAY_ASSIGN_OR_RETURN(DeviceParts parts, MakeBuilders(paths, 0));
+  parts.backend.driver = paths.emulated_driver;
+  parts.backend.arch = arch;
+  parts.backend.device_class = absl::StrCat("emulated:sm_", arch);
+  parts.backend.model = absl::StrCat("emulated sm_", arch);
+  parts.backend.caveats = {"EMULATED"};
+  return parts;
+}
+
+absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths,
+                                           RunnerSource* runners) {
+  ASSAY_ASSIGN_OR_RETURN(const internal::v1::DeviceFacts facts,
+                         AskRunner(paths.cuda_driver, ordinal, runners));
+  ASSAY_ASSIGN_OR_RETURN(DeviceParts parts, MakeBuilders(paths, facts.compute_capability()));
+  DeviceBackend& backend = parts.backend;
+  backend.driver = paths.cuda_driver;
+  backend.is_emulated = false;
+  backend.arch = PreflightArch(facts.compute_capability());
+  backend.ordinal = ordinal;
+  backend.preflight_driver = paths.emulated_driver;
+  backend.device_class = CudaDeviceClass(facts);
+  backend.model = facts.name();
+  backend.instruction_set =
+      absl::StrCat("sm_", facts.compute_capability(), " CUDA ", facts.driver_version() / 1000, ".",
+                   facts.driver_version() % 1000 / 10);
+  if (facts.has_watchdog()) backend.caveats.push_back("DISPLAY_ATTACHED");
+  parts.multiprocessor_count = facts.multiprocessor_count();
+  Log(LogLevel::kInfo, "cuda_device",
+      {{"name", facts.name()},
+       {"uuid", facts.uuid()},
+       {"memory_mib", absl::StrCat(facts.memory_bytes() >> 20)},
+       {"l2_kib", absl::StrCat(facts.l2_bytes() >> 10)},
+       {"multiprocessors", absl::StrCat(facts.multiprocessor_count())},
+       {"sm_clock_mhz", absl::StrCat(facts.sm_clock_mhz())},
+       {"memory_clock_mhz", absl::StrCat(facts.memory_clock_mhz())},
+       {"driver", backend.instruction_set}});
+  return parts;
+}
+
+}  // namespace assay

@@ -1,0 +1,52 @@
+// The devices of a worker that run device-tier candidates: what they are, and who builds for them.
+#ifndef ASSAY_WORKER_AGENT_DEVICE_BACKEND_H_
+#define ASSAY_WORKER_AGENT_DEVICE_BACKEND_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "worker/agent/pipeline.h"
+#include "worker/agent/runner_source.h"
+#include "worker/builder/cuda_builder.h"
+
+namespace assay {
+
+namespace internal::v1 {
+class DeviceFacts;
+}
+
+// `backend` points into the builders.
+struct DeviceParts {
+  std::unique_ptr<Builder> ptx;
+  std::unique_ptr<Builder> cuda;  // null: backend.cuda_missing says why
+  DeviceBackend backend;
+  int multiprocessor_count = 0;  // of a real device
+};
+
+// Where things are on this machine.
+struct DevicePaths {
+  std::string cache_directory;
+  std::string nvrtc_helper;     // assay-nvrtc
+  std::string emulated_driver;  // libassay_emulated_cuda.so
+  std::string cuda_driver;      // libcuda.so.1
+};
+
+absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths);
+
+// Has a runner of `runners` ask the driver for device number `ordinal`, so that this process never
+// meets it. Blocks for seconds. UNAVAILABLE with the reasons of ProbeDevice says what to do.
+absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths,
+                                           RunnerSource* runners);
+
+// "cuda-nvidia-h100-pcie-sm_90".
+std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts);
+
+// The compute capability that the emulated driver has for a preflight: the largest that is not
+// above the device's.
+int PreflightArch(int compute_capability);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_AGENT_DEVICE_BACKEND_H_
