@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -22,11 +23,12 @@
 #include "base/text.h"
 #include "worker/agent/agent.h"
 #include "worker/agent/canary.h"
+#include "worker/agent/device_backend.h"
 #include "worker/agent/pipeline.h"
 #include "worker/agent/runner_pool.h"
 #include "worker/agent/transport.h"
+#include "worker/backend/cuda/driver.h"
 #include "worker/builder/builder.h"
-#include "worker/builder/cuda_builder.h"
 #include "worker/ceiling/calibrate.h"
 #include "worker/measure/machine.h"
 #include "worker/options.h"
@@ -64,24 +66,31 @@ absl::StatusOr<std::shared_ptr<v1::Calibration>> GetCalibration(const WorkerOpti
   return calibration;
 }
 
-// What this worker judges on: "cpu", or the class of an emulated device.
+// "cpu", "emulated" or "cuda".
 std::string DeviceKind(const WorkerOptions& options) {
-  return options.emulated_arch == 0 ? "cpu" : "emulated";
+  switch (options.device.kind) {
+    case WorkerDevice::Kind::kEmulated:
+      return "emulated";
+    case WorkerDevice::Kind::kCuda:
+      return "cuda";
+    case WorkerDevice::Kind::kCpu:
+      break;
+  }
+  return "cpu";
 }
 
 std::string DeviceName(const WorkerOptions& options) {
-  return absl::StrCat("workers/", options.name, "/devices/", DeviceKind(options));
+  const std::string number =
+      options.device.ordinal == 0 ? "" : absl::StrCat("-", options.device.ordinal);
+  return absl::StrCat("workers/", options.name, "/devices/", DeviceKind(options), number);
 }
 
-std::string EmulatedClass(const WorkerOptions& options) {
-  return absl::StrCat("emulated:sm_", options.emulated_arch);
-}
-
-// `calibration` may be null: an emulated device has no ceilings.
+// `calibration` may be null: an emulated device has no ceilings. `parts` is null for the CPU.
 std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOptions& options,
                                                               const MachineFacts& machine,
                                                               const std::string& compiler,
-                                                              const v1::Calibration* calibration) {
+                                                              const v1::Calibration* calibration,
+                                                              const DeviceParts* parts) {
   auto request = std::make_shared<internal::v1::RegisterWorkerRequest>();
   request->set_worker(options.name);
   // Timing needs the machine for itself.
@@ -93,10 +102,11 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
   device.set_name(DeviceName(options));
   device.set_kind(DeviceKind(options));
   device.set_core_count(static_cast<int32_t>(machine.cores.size()));
-  if (options.emulated_arch != 0) {
-    device.set_device_class(EmulatedClass(options));
-    device.set_model(absl::StrCat("emulated sm_", options.emulated_arch));
-    device.add_caveats("EMULATED");
+  if (parts != nullptr) {
+    device.set_device_class(parts->backend.device_class);
+    device.set_model(parts->backend.model);
+    if (!parts->backend.is_emulated) device.set_core_count(parts->multiprocessor_count);
+    for (const std::string& caveat : parts->backend.caveats) device.add_caveats(caveat);
   } else {
     device.set_device_class(DeviceClassName(machine));
     device.set_model(machine.model_name);
@@ -109,6 +119,10 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
   environment.set_instruction_set(InstructionSet(machine));
   environment.set_cpu_model(machine.model_name);
   environment.set_kernel(machine.kernel);
+  if (parts != nullptr && !parts->backend.is_emulated) {
+    environment.set_instruction_set(parts->backend.instruction_set);
+    environment.set_device_model(parts->backend.model);
+  }
   const Walls walls = ProbeWalls();
   for (const std::string& wall : walls.standing) environment.add_walls(wall);
   for (const std::string& wall : walls.missing) environment.add_missing_walls(wall);
@@ -150,33 +164,17 @@ absl::Status CheckSelf(bool device, Pipeline* pipeline) {
                                           outcome.reason(), ": ", outcome.message()));
 }
 
-// The builders of an emulated device, and what the pipeline knows of it.
-struct DeviceParts {
-  std::unique_ptr<Builder> ptx;
-  std::unique_ptr<Builder> cuda;
-  DeviceBackend backend;
-};
-
-absl::StatusOr<DeviceParts> MakeDevice(const WorkerOptions& options) {
-  DeviceParts parts;
-  CudaBuilderOptions builders;
-  builders.cache_directory = options.state_directory + "/device-artifacts";
-  builders.helper = BinaryFolder() + "/assay-nvrtc";
-  ASSAY_ASSIGN_OR_RETURN(parts.ptx, MakePtxBuilder(builders));
-  absl::StatusOr<std::unique_ptr<Builder>> cuda = MakeCudaBuilder(builders);
-  if (cuda.ok()) {
-    parts.cuda = *std::move(cuda);
-  } else {
-    // PTX can be judged without it.
-    parts.backend.cuda_missing = cuda.status();
-    Log(LogLevel::kWarning, "no_cuda_builder", {{"message", std::string(cuda.status().message())}});
-  }
-  parts.backend.driver = BinaryFolder() + "/libassay_emulated_cuda.so";
-  parts.backend.arch = options.emulated_arch;
-  parts.backend.device_class = EmulatedClass(options);
-  parts.backend.ptx = parts.ptx.get();
-  parts.backend.cuda = parts.cuda.get();
-  return parts;
+absl::StatusOr<DeviceParts> MakeDevice(const WorkerOptions& options, RunnerSource* runners) {
+  DevicePaths paths;
+  paths.cache_directory = options.state_directory + "/device-artifacts";
+  paths.nvrtc_helper = BinaryFolder() + "/assay-nvrtc";
+  paths.emulated_driver = BinaryFolder() + "/libassay_emulated_cuda.so";
+  // Runners have no environment by which a linker would find it elsewhere.
+  const char* const driver = std::getenv("ASSAY_CUDA_DRIVER");
+  paths.cuda_driver = driver != nullptr && *driver != '\0' ? driver : kCudaDriverLibrary;
+  return options.device.kind == WorkerDevice::Kind::kCuda
+             ? MakeCudaDevice(options.device.ordinal, paths, runners)
+             : MakeEmulatedDevice(options.device.arch, paths);
 }
 
 absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
@@ -186,16 +184,16 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   CppBuilderOptions builder_options;
   builder_options.cache_directory = options.state_directory + "/artifacts";
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Builder> builder, MakeCppBuilder(builder_options));
-  const bool is_device = options.emulated_arch != 0;
+  const bool is_device = options.device.kind != WorkerDevice::Kind::kCpu;
+  RunnerPool runners(PoolOptions(options, cores));
   std::shared_ptr<v1::Calibration> calibration;
   DeviceParts device;
   if (is_device) {
-    ASSAY_ASSIGN_OR_RETURN(device, MakeDevice(options));
+    ASSAY_ASSIGN_OR_RETURN(device, MakeDevice(options, &runners));
   } else {
     ASSAY_ASSIGN_OR_RETURN(calibration, GetCalibration(options, machine));
   }
 
-  RunnerPool runners(PoolOptions(options, cores));
   PipelineOptions pipeline_options;
   pipeline_options.builder = builder.get();
   pipeline_options.runners = &runners;
@@ -227,12 +225,14 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   const std::string compiler = is_device
                                    ? (device.cuda != nullptr ? device.cuda : device.ptx)->compiler()
                                    : builder->compiler();
-  agent_options.description = Describe(options, machine, compiler, calibration.get());
+  agent_options.description =
+      Describe(options, machine, compiler, calibration.get(), is_device ? &device : nullptr);
   agent_options.judge = [&pipeline](const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
                                     v1::Outcome* outcome, v1::Timeline* timeline) {
     return pipeline.Judge(work, hooks, outcome, timeline);
   };
   agent_options.self_check = [&pipeline, is_device] { return CheckSelf(is_device, &pipeline); };
+  agent_options.is_suspect = [&pipeline] { return pipeline.is_device_suspect(); };
   agent_options.on_registered = [&options] {
     std::printf("registered %s\n", options.name.c_str());
     std::fflush(stdout);

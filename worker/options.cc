@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/address.h"
 #include "base/limits.h"
@@ -43,13 +44,26 @@ std::string DefaultStateDirectory(const std::string& name) {
   return absl::StrCat(folder != nullptr ? folder : "/tmp", "/assay-worker-", getuid(), "-", name);
 }
 
-absl::StatusOr<int> ParseDevice(const std::string& value) {
-  if (value == "cpu") return 0;
+absl::StatusOr<WorkerDevice> ParseDevice(const std::string& value) {
+  WorkerDevice device;
+  if (value == "cpu") return device;
   for (const int arch : {75, 80, 89, 90, 100, 120}) {
-    if (value == absl::StrCat("emulated:sm_", arch)) return arch;
+    if (value != absl::StrCat("emulated:sm_", arch)) continue;
+    device.kind = WorkerDevice::Kind::kEmulated;
+    device.arch = arch;
+    return device;
+  }
+  device.kind = WorkerDevice::Kind::kCuda;
+  constexpr absl::string_view kNumbered = "cuda:";
+  if (value == "cuda") return device;
+  if (absl::StartsWith(value, kNumbered) &&
+      absl::SimpleAtoi(value.substr(kNumbered.size()), &device.ordinal) && device.ordinal >= 0 &&
+      device.ordinal < static_cast<int>(limits::kDevicesPerWorkerMax)) {
+    return device;
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "--device takes cpu or emulated:sm_75, 80, 89, 90, 100 or 120, not '", value, "'"));
+      "--device takes cpu, cuda, cuda:N or emulated:sm_75, 80, 89, 90, 100 or 120, not '", value,
+      "'"));
 }
 
 absl::Status SetValue(const std::string& flag, const std::string& value, WorkerOptions* options) {
@@ -65,7 +79,7 @@ absl::Status SetValue(const std::string& flag, const std::string& value, WorkerO
   } else if (flag == "--state-dir") {
     options->state_directory = value;
   } else if (flag == "--device") {
-    ASSAY_ASSIGN_OR_RETURN(options->emulated_arch, ParseDevice(value));
+    ASSAY_ASSIGN_OR_RETURN(options->device, ParseDevice(value));
   } else if (flag == "--calibration") {
     if (value != "quick" && value != "full") {
       return absl::InvalidArgumentError(

@@ -11,15 +11,22 @@ namespace assay {
 
 inline constexpr char kWorkerUsage[] =
     "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--device "
-    "cpu|emulated:sm_80] [--calibrate] [--calibration quick|full] [--allow-unsandboxed]";
+    "cpu|cuda[:N]|emulated:sm_80] [--calibrate] [--calibration quick|full] [--allow-unsandboxed]";
+
+// What a worker judges on.
+struct WorkerDevice {
+  enum class Kind { kCpu, kEmulated, kCuda };
+  Kind kind = Kind::kCpu;
+  int arch = 0;     // of an emulated GPU: 75, 80, 89, 90, 100 or 120
+  int ordinal = 0;  // of a CUDA device, as its driver counts
+};
 
 struct WorkerOptions {
-  bool help = false;            // --help: nothing else counts
-  std::string server;           // --server HOST:PORT; required
-  std::string name;             // --name; [a-z0-9-]; by default from the host's name
-  std::string state_directory;  // --state-dir; by default below the temporary folder
-  // --device: "cpu", or an emulated GPU: 75, 80, 89, 90, 100 or 120 of "emulated:sm_NN"; 0: cpu.
-  int emulated_arch = 0;
+  bool help = false;               // --help: nothing else counts
+  std::string server;              // --server HOST:PORT; required
+  std::string name;                // --name; [a-z0-9-]; by default from the host's name
+  std::string state_directory;     // --state-dir; by default below the temporary folder
+  WorkerDevice device;             // --device: "cpu", "cuda", "cuda:1" or "emulated:sm_80"
   bool calibrate = false;          // --calibrate: measure the ceilings even when they are known
   bool quick_calibration = false;  // --calibration quick|full
   bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development

@@ -32,10 +32,36 @@ TEST(WorkerOptionsTest, NamesWhatIsWrong) {
       {{"--server="}, "--server: '' is not HOST:PORT"},
       {{"--server=judge:7400", "--name=W"}, "[a-z0-9-]"},
       {{"--server=judge:7400", "--speed=9"}, "unknown flag --speed"},
+      {{"--server=judge:7400", "--device=gpu"}, "--device takes cpu, cuda, cuda:N or emulated"},
+      {{"--server=judge:7400", "--device=emulated:sm_81"}, "not 'emulated:sm_81'"},
+      {{"--server=judge:7400", "--device=cuda:"}, "not 'cuda:'"},
+      {{"--server=judge:7400", "--device=cuda:-1"}, "not 'cuda:-1'"},
+      {{"--server=judge:7400", "--device=cuda:64"}, "not 'cuda:64'"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(ParseWorkerOptions(c.arguments),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+TEST(WorkerOptionsTest, TakesDevices) {
+  const struct {
+    std::string value;
+    WorkerDevice::Kind kind;
+    int arch;
+    int ordinal;
+  } cases[] = {
+      {"cpu", WorkerDevice::Kind::kCpu, 0, 0},
+      {"emulated:sm_90", WorkerDevice::Kind::kEmulated, 90, 0},
+      {"cuda", WorkerDevice::Kind::kCuda, 0, 0},
+      {"cuda:3", WorkerDevice::Kind::kCuda, 0, 3},
+  };
+  for (const auto& c : cases) {
+    ASSERT_OK_AND_ASSIGN(const WorkerOptions options,
+                         ParseWorkerOptions({"--server=judge:7400", "--device", c.value}));
+    EXPECT_EQ(options.device.kind, c.kind) << c.value;
+    EXPECT_EQ(options.device.arch, c.arch) << c.value;
+    EXPECT_EQ(options.device.ordinal, c.ordinal) << c.value;
   }
 }
 

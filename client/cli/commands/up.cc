@@ -61,10 +61,12 @@ absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
   options.devices = absl::StrSplit(context.arguments.Get("device", "cpu"), ',');
   std::set<std::string> seen;
   for (const std::string& device : options.devices) {
-    if (device != "cpu" && !absl::StartsWith(device, "emulated:sm_")) {
+    if (device != "cpu" && device != "cuda" && !absl::StartsWith(device, "cuda:") &&
+        !absl::StartsWith(device, "emulated:sm_")) {
       return absl::InvalidArgumentError(
           absl::StrCat("--device ", device,
-                       ": takes 'cpu' and 'emulated:sm_80' and the like, separated by commas"));
+                       ": takes 'cpu', 'cuda', 'cuda:1' and 'emulated:sm_80' and the like, "
+                       "separated by commas"));
     }
     if (!seen.insert(device).second) {
       return absl::InvalidArgumentError(absl::StrCat("--device names ", device, " twice"));
@@ -179,9 +181,10 @@ absl::StatusOr<int> Run(const CommandContext& context) {
 
 std::vector<Command> UpCommands() {
   return {{.name = "up",
-           .usage = "[--data DIR] [--listen HOST:PORT] [--device cpu,emulated:sm_80] [--problems "
-                    "DIR] [--name "
-                    "WORKER]\n    [--metrics-listen HOST:PORT] [--publish-db FILE]",
+           .usage =
+               "[--data DIR] [--listen HOST:PORT] [--device cpu,cuda,emulated:sm_80] [--problems "
+               "DIR] [--name "
+               "WORKER]\n    [--metrics-listen HOST:PORT] [--publish-db FILE]",
            .help = "Run the server and the workers of this machine; prints 'ready HOST:PORT'",
            .flags = {.valued = {"data", "listen", "device", "problems", "name", "metrics-listen",
                                 "publish-db"},
