@@ -11,6 +11,8 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeBimodalTimesDetector());
   detectors.push_back(MakeForbiddenSourceDetector());
   detectors.push_back(MakeDeviceChecksDetector());
+  detectors.push_back(MakeOrderDependenceDetector());
+  detectors.push_back(MakeApproximationDependenceDetector());
   return detectors;
 }
 

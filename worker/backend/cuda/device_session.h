@@ -28,7 +28,7 @@ struct DeviceSessionOptions {
   const v1::CandidateSpec* candidate = nullptr;  // outlives the session
   ValueMap configuration;
   ResolvedWorkload workload;
-  uint64_t seed = 0;  // of the orders that hardware leaves open; the first call has the natural one
+  uint64_t seed = 0;  // of the distances between buffers
   int host_threads = 1;
 };
 
