@@ -83,8 +83,11 @@ inline constexpr int64_t kGuestMemoryBytes = int64_t{2} << 30;  // beside the te
 inline constexpr int64_t kCallSeconds = 10;                     // one call of a candidate
 inline constexpr int64_t kEvaluationSeconds = 300;              // one attempt, wall time
 // A runner that shows no sign of life for so long hangs. Above what one step takes at most: setting
-// up or arming a guest (60 s each), a call of the reference (3 x kCallSeconds).
+// up or arming a guest (60 s each), a call of the reference (3 x kCallSeconds, in the background
+// kBackgroundPatience times that).
 inline constexpr int64_t kRunnerSilentSeconds = 150;
+// Times as long a guest may take that runs in the background, where it waits for cores.
+inline constexpr int kBackgroundPatience = 4;
 inline constexpr size_t kSamplesMax = 1000;          // of one measurement in one runner
 inline constexpr size_t kDiagnosticsMax = 50;        // compile diagnostics kept
 inline constexpr size_t kReportBytesMax = 16 << 20;  // runner to worker

@@ -29,6 +29,9 @@ class Problem;
 absl::Status LoadCandidate(const std::string& path, std::string_view problem,
                            v1::Candidate* candidate);
 
+// Whether a single source begins with the comment that makes it a candidate.
+bool HasCandidateComment(std::string_view source);
+
 // Admission check of a message that came over the wire: the same reasons. `spec.problem` must be
 // set: who takes a candidate without one fills it in from the request before. Says nothing of the
 // compile options beyond their form; the builder has the list of those it allows.

@@ -234,6 +234,11 @@ absl::Status LoadSingleFile(const std::string& path, std::string_view problem,
 
 }  // namespace
 
+bool HasCandidateComment(std::string_view source) {
+  const absl::StatusOr<std::optional<Comment>> comment = FindComment(source, "");
+  return !comment.ok() || comment->has_value();
+}
+
 absl::Status LoadCandidate(const std::string& path, std::string_view problem,
                            v1::Candidate* candidate) {
   candidate->Clear();

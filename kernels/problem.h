@@ -69,8 +69,8 @@ std::string ProblemDigest(const v1::Problem& problem);
 // line.
 absl::Status LoadProblemDirectory(const std::string& directory, v1::Problem* problem);
 
-// INVALID_ARGUMENT when an axis is missing, unknown or out of range, a constraint fails, or a size
-// passes the limits.
+// INVALID_ARGUMENT when an axis is missing, unknown or out of range, a constraint fails, a size
+// passes the limits, or a distribution does not fit its type.
 absl::StatusOr<ResolvedWorkload> ResolveWorkload(const v1::Problem& problem,
                                                  const v1::Workload& workload);
 
@@ -106,6 +106,11 @@ struct WorkCost {
   double bytes_read = 0;
   double bytes_written = 0;
   double footprint_bytes = 0;  // of all tensors
+  // Operations a byte of compulsory traffic; 0 without any.
+  double intensity() const {
+    const double bytes = bytes_read + bytes_written;
+    return bytes > 0 ? operations / bytes : 0;
+  }
 };
 absl::StatusOr<WorkCost> ComputeWorkCost(const v1::Problem& problem,
                                          const ResolvedWorkload& workload);

@@ -90,6 +90,37 @@ const BadCase kBadCases[] = {
      [](auto* p) {
        TensorNamed(p, "s")->mutable_distribution()->mutable_uniform_int()->set_high(1 << 25);
      }},
+    {"give one of them",
+     [](auto* p) {
+       auto* integers = TensorNamed(p, "s")->mutable_distribution()->mutable_uniform_int();
+       integers->set_high(3);
+       integers->set_high_expression("rows");
+     }},
+    {"high_expression: ",
+     [](auto* p) {
+       TensorNamed(p, "s")->mutable_distribution()->mutable_uniform_int()->set_high_expression(
+           "depth - 1");
+     }},
+    {"tensor 's': distribution: uniform_int from 0 to 'rows - 1000' = -",
+     [](auto* p) {
+       TensorNamed(p, "s")->mutable_distribution()->mutable_uniform_int()->set_high_expression(
+           "rows - 1000");
+     }},
+    {"tensor 's': distribution: uniform_int from 0 to 'rows * 16777217' = ",
+     [](auto* p) {
+       TensorNamed(p, "s")->mutable_distribution()->mutable_uniform_int()->set_high_expression(
+           "rows * 16777217");
+     }},
+    {"input case 'late': tensor 's': distribution: high_expression: ",
+     [](auto* p) {
+       v1::InputCase* late = p->add_input_cases();
+       late->set_name("late");
+       late->add_overrides()->set_tensor("s");
+       late->mutable_overrides(0)
+           ->mutable_distribution()
+           ->mutable_uniform_int()
+           ->set_high_expression("1 / (rows - rows)");
+     }},
     {"packed_codes2",
      [](auto* p) {
        TensorNamed(p, "s")->mutable_distribution()->mutable_packed_codes2()->set_code_max(2);

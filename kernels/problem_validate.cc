@@ -146,7 +146,8 @@ absl::Status CheckWork(const v1::Problem& problem, const std::set<std::string>& 
   const v1::WorkModel& work = problem.work();
   if (!v1::WorkModel::Unit_IsValid(work.unit()) || work.unit() == v1::WorkModel::UNIT_UNSPECIFIED) {
     return absl::InvalidArgumentError(
-        "work.unit: set FLOP_F32, FLOP_F64, OP_INT8, or NONE when only memory traffic counts");
+        "work.unit: set FLOP_F32, FLOP_F64, FLOP_F16, FLOP_BF16, OP_INT8, or NONE when only memory "
+        "traffic counts");
   }
   if (work.operations().empty() && work.unit() != v1::WorkModel::NONE) {
     return absl::InvalidArgumentError("work.operations: give an expression, or set unit: NONE");
@@ -192,7 +193,7 @@ absl::Status ValidateProblem(const v1::Problem& problem) {
   ASSAY_RETURN_IF_ERROR(CheckHead(problem));
   ASSAY_RETURN_IF_ERROR(CheckAxes(problem, &axes));
   ASSAY_RETURN_IF_ERROR(CheckTensors(problem, axes));
-  ASSAY_RETURN_IF_ERROR(CheckInputCases(problem));
+  ASSAY_RETURN_IF_ERROR(CheckInputCases(problem, axes));
   ASSAY_RETURN_IF_ERROR(CheckTransforms(problem));
   for (const std::string& constraint : problem.constraints()) {
     ASSAY_RETURN_IF_ERROR(Annotate(CheckExpression(constraint, axes), "constraints"));

@@ -18,7 +18,7 @@ absl::Status CheckExpression(std::string_view expression, const std::set<std::st
 
 // Tensors with their shapes, distributions and tolerances; input cases.
 absl::Status CheckTensors(const v1::Problem& problem, const std::set<std::string>& axes);
-absl::Status CheckInputCases(const v1::Problem& problem);
+absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::string>& axes);
 
 // Transforms name known tensors and dimensions, are exact for their types, and do not overlap.
 absl::Status CheckTransforms(const v1::Problem& problem);

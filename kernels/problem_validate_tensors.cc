@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "kernels/inputs/integer_range.h"
 #include "kernels/problem_validate.h"
 #include "kernels/text.h"
 
@@ -34,24 +35,6 @@ double MaxOf(v1::DataType dtype) {
   }
 }
 
-// Range of integers that the type holds exactly, cut to that of int32.
-std::pair<int64_t, int64_t> IntegerRange(v1::DataType dtype) {
-  switch (dtype) {
-    case v1::I8:
-      return {-128, 127};
-    case v1::U8:
-      return {0, 255};
-    case v1::F16:
-      return {-2048, 2048};
-    case v1::BF16:
-      return {-256, 256};
-    case v1::F32:
-      return {-(1 << 24), 1 << 24};
-    default:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-  }
-}
-
 absl::Status CheckFloatingDistribution(v1::DataType dtype, double low, double high,
                                        double reach_factor, std::string_view shape) {
   if (!IsFloating(dtype)) {
@@ -68,8 +51,22 @@ absl::Status CheckFloatingDistribution(v1::DataType dtype, double low, double hi
   return absl::OkStatus();
 }
 
+// The parts that no axis decides; ResolveWorkload has the rest.
+absl::Status CheckUniformInt(v1::DataType dtype, const v1::Distribution::UniformInt& integers,
+                             const std::set<std::string>& axes) {
+  if (integers.high_expression().empty()) {
+    return ResolveIntegerRange(integers, static_cast<DataType>(dtype), {}).status();
+  }
+  if (integers.high() != 0) {
+    return absl::InvalidArgumentError(
+        "distribution: uniform_int has high and high_expression; give one of them");
+  }
+  return Annotate(CheckExpression(integers.high_expression(), axes),
+                  "distribution: high_expression");
+}
+
 absl::Status CheckDistribution(v1::DataType dtype, const v1::Distribution& distribution,
-                               bool scalable) {
+                               bool scalable, const std::set<std::string>& axes) {
   const double factor = scalable ? 3.0 : 1.0;
   switch (distribution.kind_case()) {
     case v1::Distribution::kNormal: {
@@ -91,16 +88,8 @@ absl::Status CheckDistribution(v1::DataType dtype, const v1::Distribution& distr
       // Twice: high - low is computed in the type.
       return CheckFloatingDistribution(dtype, uniform.low(), uniform.high(), 2 * factor, "uniform");
     }
-    case v1::Distribution::kUniformInt: {
-      const auto& integers = distribution.uniform_int();
-      const auto [low, high] = IntegerRange(dtype);
-      if (integers.low() > integers.high() || integers.low() < low || integers.high() > high) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("distribution: uniform_int from ", integers.low(), " to ", integers.high(),
-                         " must be ascending and lie in [", low, ", ", high, "] for this type"));
-      }
-      return absl::OkStatus();
-    }
+    case v1::Distribution::kUniformInt:
+      return CheckUniformInt(dtype, distribution.uniform_int(), axes);
     case v1::Distribution::kPackedCodes2: {
       const int code_max = distribution.packed_codes2().code_max();
       if (dtype != v1::U8 || code_max < 1 || code_max > 3) {
@@ -136,14 +125,14 @@ absl::Status CheckTolerance(const v1::Tensor& tensor) {
   return absl::OkStatus();
 }
 
-absl::Status CheckInput(const v1::Tensor& tensor) {
+absl::Status CheckInput(const v1::Tensor& tensor, const std::set<std::string>& axes) {
   if (tensor.has_tolerance()) {
     return absl::InvalidArgumentError("tolerance: only outputs have one; remove it");
   }
   if (tensor.scalable() && !IsFloating(tensor.dtype())) {
     return absl::InvalidArgumentError("scalable: only floating inputs can be scaled; remove it");
   }
-  return CheckDistribution(tensor.dtype(), tensor.distribution(), tensor.scalable());
+  return CheckDistribution(tensor.dtype(), tensor.distribution(), tensor.scalable(), axes);
 }
 
 absl::Status CheckOutput(const v1::Tensor& tensor) {
@@ -167,7 +156,7 @@ absl::Status CheckTensor(const v1::Tensor& tensor, const std::set<std::string>& 
   }
   switch (tensor.role()) {
     case v1::Tensor::INPUT:
-      return CheckInput(tensor);
+      return CheckInput(tensor, axes);
     case v1::Tensor::OUTPUT:
       return CheckOutput(tensor);
     default:
@@ -295,7 +284,7 @@ absl::Status CheckTensors(const v1::Problem& problem, const std::set<std::string
   return absl::OkStatus();
 }
 
-absl::Status CheckInputCases(const v1::Problem& problem) {
+absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::string>& axes) {
   // The names of the built-in battery are taken.
   std::set<std::string> names = {"x1", "x3", "x0.01", "x-1", "min", "max", "extremes"};
   for (const v1::InputCase& input_case : problem.input_cases()) {
@@ -315,8 +304,8 @@ absl::Status CheckInputCases(const v1::Problem& problem) {
         return absl::InvalidArgumentError(
             absl::StrCat(place, ": '", entry.tensor(), "' is overridden twice"));
       }
-      ASSAY_RETURN_IF_ERROR(
-          Annotate(CheckDistribution((*tensor)->dtype(), entry.distribution(), false), place));
+      ASSAY_RETURN_IF_ERROR(Annotate(
+          CheckDistribution((*tensor)->dtype(), entry.distribution(), false, axes), place));
     }
   }
   return absl::OkStatus();

@@ -13,6 +13,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "kernels/inputs/integer_range.h"
 #include "kernels/problem.h"
 #include "kernels/text.h"
 
@@ -113,6 +114,30 @@ absl::Status ComputeShapes(const v1::Problem& problem, ResolvedWorkload* out) {
   return absl::OkStatus();
 }
 
+absl::Status CheckRange(const v1::Tensor& tensor, const v1::Distribution& distribution,
+                        const ValueMap& axes) {
+  if (!distribution.has_uniform_int()) return absl::OkStatus();
+  return Annotate(
+      ResolveIntegerRange(distribution.uniform_int(), static_cast<DataType>(tensor.dtype()), axes)
+          .status(),
+      absl::StrCat("tensor '", tensor.name(), "'"));
+}
+
+// Ends of distributions may follow from axes.
+absl::Status CheckRanges(const v1::Problem& problem, const ValueMap& axes) {
+  for (const v1::Tensor& tensor : problem.tensors()) {
+    ASSAY_RETURN_IF_ERROR(CheckRange(tensor, tensor.distribution(), axes));
+    for (const v1::InputCase& input_case : problem.input_cases()) {
+      for (const v1::InputCase::Override& entry : input_case.overrides()) {
+        if (entry.tensor() != tensor.name()) continue;
+        ASSAY_RETURN_IF_ERROR(Annotate(CheckRange(tensor, entry.distribution(), axes),
+                                       absl::StrCat("input case '", input_case.name(), "'")));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ResolvedWorkload> ResolveWorkload(const v1::Problem& problem,
@@ -122,6 +147,7 @@ absl::StatusOr<ResolvedWorkload> ResolveWorkload(const v1::Problem& problem,
   absl::Status status = ReadAxes(problem, workload, &out);
   if (status.ok()) status = CheckConstraints(problem, out);
   if (status.ok()) status = ComputeShapes(problem, &out);
+  if (status.ok()) status = CheckRanges(problem, out.axes);
   if (!status.ok()) {
     // Also for an expression that overflows: the axes are at fault.
     const std::string place =

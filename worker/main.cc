@@ -137,7 +137,9 @@ RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement&
   RunnerPoolOptions pool;
   const std::string folder = BinaryFolder();
   const bool allow_unsandboxed = options.allow_unsandboxed;
-  pool.start = [folder, cores, allow_unsandboxed](int slot, int guests) {
+  // What never measures takes no core from what does.
+  const bool background = options.device.kind == WorkerDevice::Kind::kEmulated;
+  pool.start = [folder, cores, allow_unsandboxed, background](int slot, int guests) {
     RunnerOptions runner;
     runner.runner_binary = folder + "/assay-runner";
     runner.guest_binary = folder + "/assay-guest";
@@ -145,6 +147,7 @@ RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement&
     runner.guests = guests;
     runner.guest_core = cores.guest_core;
     runner.allow_unsandboxed = allow_unsandboxed;
+    runner.background = background;
     return RunnerClient::Start(runner);
   };
   return pool;

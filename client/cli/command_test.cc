@@ -1,5 +1,6 @@
 #include "client/cli/command.h"
 
+#include <google/protobuf/util/json_util.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -9,9 +10,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/candidate.grpc.pb.h"
+#include "assay/v1/problem.grpc.pb.h"
+#include "base/file.h"
+#include "base/test_matchers.h"
 #include "client/cli/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kernels/candidate.h"
 
 namespace assay {
 namespace {
@@ -134,6 +139,129 @@ TEST(CommandTest, CandidatesAreListedOverSeveralPages) {
   EXPECT_EQ(std::count(printed.out.begin(), printed.out.end(), '\n'), 1500);
   EXPECT_THAT(service.page_sizes, ElementsAre(1000, 500));
   EXPECT_THAT(printed.err, HasSubstr("--page-token page2"));
+}
+
+class OneProblem final : public v1::ProblemService::Service {
+ public:
+  grpc::Status GetProblem(grpc::ServerContext*, const v1::GetProblemRequest* request,
+                          v1::Problem* response) override {
+    response->set_name(request->name());
+    response->add_axes()->set_name("n");
+    for (const char* name : {"x", "y"}) {
+      v1::Tensor& tensor = *response->add_tensors();
+      tensor.set_name(name);
+      tensor.set_dtype(v1::F32);
+      tensor.set_role(name[0] == 'x' ? v1::Tensor::INPUT : v1::Tensor::OUTPUT);
+      tensor.add_shape("n");
+    }
+    return grpc::Status::OK;
+  }
+};
+
+class ProposeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service_);
+    server_ = builder.BuildAndStart();
+    ASSERT_NE(server_, nullptr);
+    address_ = absl::StrCat("127.0.0.1:", port);
+  }
+
+  std::string Write(const std::string& source) {
+    const std::string path = folder_.path() + "/kernel.cu";
+    EXPECT_OK(WriteFileAtomically(path, source));
+    return path;
+  }
+
+  Printed Propose(const std::string& path, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"candidates", "propose",  path,    "--problem",
+                                      "gelu",       "--server", address_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunWords(words);
+  }
+
+  TemporaryDirectory folder_ = *TemporaryDirectory::Create("propose-test");
+  OneProblem service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+constexpr char kPlainKernel[] =
+    "// A plain kernel.\n"
+    "extern \"C\" __global__ void gelu(const float* x, float* y, int count) {\n"
+    "  const int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "  if (i < count) y[i] = x[i];\n}\n";
+
+TEST_F(ProposeTest, TheProposalIsACandidate) {
+  const std::string path = Write(kPlainKernel);
+  Printed printed = Propose(path);
+  EXPECT_EQ(printed.code, kExitPassed) << printed.err;
+  EXPECT_THAT(printed.out, ::testing::EndsWith(kPlainKernel));
+  EXPECT_THAT(printed.out, HasSubstr("grid: \"ceil_div(n, 256)\""));
+  // What was guessed is said.
+  EXPECT_THAT(printed.err, HasSubstr("parameter 'count' was taken for the number of elements, n"));
+  EXPECT_EQ(*ReadFile(path, 10'000), kPlainKernel);
+
+  const std::string proposed = printed.out;
+  printed = Propose(path, {"--write"});
+  EXPECT_EQ(printed.code, kExitPassed) << printed.err;
+  EXPECT_EQ(*ReadFile(path, 10'000), proposed);
+  v1::Candidate candidate;
+  ASSERT_OK(LoadCandidate(path, "", &candidate));
+  EXPECT_EQ(candidate.spec().problem(), "gelu");
+  ASSERT_EQ(candidate.spec().plan().launches_size(), 1);
+  EXPECT_EQ(candidate.spec().plan().launches(0).kernel(), "gelu");
+
+  printed = Propose(path);
+  EXPECT_EQ(printed.code, kExitError);
+  EXPECT_THAT(printed.err, HasSubstr("already"));
+}
+
+TEST_F(ProposeTest, AsJsonItIsTheCandidate) {
+  const Printed printed = Propose(Write(kPlainKernel), {"--json"});
+  EXPECT_EQ(printed.code, kExitPassed) << printed.err;
+  v1::Candidate candidate;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(printed.out, &candidate).ok());
+  EXPECT_EQ(candidate.spec().language(), v1::CUDA_CPP);
+  EXPECT_THAT(candidate.spec().plan().launches(0).args(), ElementsAre("x", "y", "n"));
+  EXPECT_EQ(candidate.files(0).path(), "kernel.cu");
+  EXPECT_THAT(candidate.files(0).content(), ::testing::StartsWith("/* assay-candidate"));
+}
+
+TEST_F(ProposeTest, WhatDoesNotMatchIsNamed) {
+  const struct {
+    const char* source;
+    const char* message;
+  } rows[] = {
+      {"extern \"C\" __global__ void k(const float* x, const float* w, float* y, int n) {}",
+       "parameter 'w' is a pointer, and no input of the problem is left for it; the tensors are "
+       "'x' (F32 input), 'y' (F32 output)"},
+      {"extern \"C\" __global__ void k(const float* x, int n) {}",
+       "line 1: no parameter of kernel 'k' stands for the output 'y'; give it a pointer of that "
+       "name. Its parameters are 'x', 'n'"},
+      {"extern \"C\" __global__ void k(const float* x, float* y, int a, int b) {}",
+       "parameter 'a' has no name of an axis; the axes are 'n'"},
+      {"__global__ void k(const float* x, float* y, int n) {}", "is not extern \"C\""},
+      {"int f() { return 1; }", "no __global__ function"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.source);
+    const std::string path = Write(row.source);
+    const Printed printed = Propose(path, {"--write"});
+    EXPECT_EQ(printed.code, kExitError);
+    EXPECT_THAT(printed.err, HasSubstr(row.message));
+    EXPECT_THAT(Propose(path, {"--json"}).out, HasSubstr("PLAN_NOT_PROPOSED"));
+    EXPECT_EQ(*ReadFile(path, 10'000), row.source);
+  }
+}
+
+TEST_F(ProposeTest, FilesThatAreNone) {
+  EXPECT_THAT(Propose(folder_.path() + "/missing.cu", {"--json"}).out, HasSubstr("PATH_NOT_FOUND"));
+  ExpectUsageError({"candidates", "propose", "kernel.cc", "--problem", "gelu"}, "ends in .cu");
+  ExpectUsageError({"candidates", "propose", "kernel.cu"}, "--problem NAME is missing");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "client/cli/report.h"
 
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
@@ -145,6 +146,43 @@ std::string MeasurementTable(const v1::Outcome& outcome) {
   return rows.size() > 1 ? FormatTable(rows, {1, 2, 3, 4, 6}) : "";
 }
 
+// "1.50x", and "-" where there is nothing to divide by.
+std::string PerText(int64_t count, int64_t by, const char* unit) {
+  if (by == 0) return "-";
+  return absl::StrFormat("%.2f%s", static_cast<double>(count) / static_cast<double>(by), unit);
+}
+
+// "12.3 M".
+std::string CountText(int64_t count) {
+  constexpr const char* kUnits[] = {"", " k", " M", " G", " T"};
+  auto value = static_cast<double>(count);
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
+  return absl::StrFormat(unit == 0 ? "%.0f%s" : "%.1f%s", value, kUnits[unit]);
+}
+
+// What an emulated device counted, one line a workload.
+std::string ObservedTable(const v1::Outcome& outcome) {
+  std::vector<std::vector<std::string>> rows = {{"counted", "flop", "tensor", "global", "op/byte",
+                                                 "declared", "sectors", "conflicts", "divergent",
+                                                 "barriers"}};
+  for (const v1::WorkloadResult& result : outcome.workload_results()) {
+    if (!result.has_observed()) continue;
+    const v1::ObservedWork& work = result.observed();
+    rows.push_back(
+        {result.workload(), CountText(work.f16_flops() + work.f32_flops() + work.f64_flops()),
+         CountText(work.tensor_flops()),
+         CountText(work.global_load_bytes() + work.global_store_bytes()) + "B",
+         absl::StrFormat("%.3g", work.arithmetic_intensity()),
+         work.declared_intensity() > 0 ? absl::StrFormat("%.3g", work.declared_intensity()) : "-",
+         PerText(work.global_sectors(), work.global_sectors_least(), "x least"),
+         PerText(work.shared_bank_conflicts(), work.shared_accesses(), "/access"),
+         absl::StrCat(CountText(work.divergent_branches()), " of ", CountText(work.branches())),
+         CountText(work.barriers())});
+  }
+  return rows.size() > 1 ? FormatTable(rows, {1, 2, 3, 4, 5, 6, 7, 8, 9}) : "";
+}
+
 }  // namespace
 
 std::string CandidateTitle(const v1::Evaluation& evaluation) {
@@ -185,6 +223,7 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
     AppendVerification(result, &out);
   }
   out += Indent(MeasurementTable(outcome), "  ");
+  out += Indent(ObservedTable(outcome), "  ");
   if (evaluation.state() == v1::SUCCEEDED) out += Indent(Provenance(evaluation), "  ");
   for (const v1::Finding& finding : outcome.findings()) {
     absl::StrAppend(&out, "  finding ", Printable(finding.detector()), " (",

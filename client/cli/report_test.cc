@@ -7,6 +7,7 @@
 namespace assay {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -68,6 +69,34 @@ TEST(Report, ShowsTimesAgainstTheLimit) {
   EXPECT_THAT(report, HasSubstr("90.0 %"));
   EXPECT_THAT(report, HasSubstr("MEMORY bound, limit 1.8 ms"));
   EXPECT_THAT(report, HasSubstr("1.25x openblas"));
+}
+
+TEST(Report, ShowsWhatWasCounted) {
+  v1::Evaluation evaluation = Finished(v1::PASSED);
+  EXPECT_THAT(EvaluationReport(evaluation), Not(HasSubstr("counted")));
+  v1::WorkloadResult* result = evaluation.mutable_outcome()->add_workload_results();
+  result->set_workload("square");
+  v1::ObservedWork* work = result->mutable_observed();
+  work->set_f32_flops(2'500'000);
+  work->set_tensor_flops(512);
+  work->set_global_load_bytes(3000);
+  work->set_global_store_bytes(1000);
+  work->set_global_sectors(300);
+  work->set_global_sectors_least(200);
+  work->set_shared_accesses(8);
+  work->set_shared_bank_conflicts(2);
+  work->set_branches(1200);
+  work->set_divergent_branches(3);
+  work->set_barriers(16);
+  work->set_arithmetic_intensity(0.25);
+  work->set_declared_intensity(0.125);
+  const std::string report = EvaluationReport(evaluation);
+  EXPECT_THAT(report, ContainsRegex("square +2.5 M +512 +4.0 kB +0.25 +0.125 +1.50x least "
+                                    "+0.25/access +3 of 1.2 k +16\n"));
+  // A kernel without shared memory has no conflicts, not none of nothing.
+  work->clear_shared_accesses();
+  work->clear_declared_intensity();
+  EXPECT_THAT(EvaluationReport(evaluation), ContainsRegex("0.25 +- +1.50x least +- +3 of"));
 }
 
 TEST(Report, CandidateTextIsEscaped) {

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "kernels/half.h"
 #include "kernels/inputs/inputs.h"
+#include "kernels/inputs/integer_range.h"
 #include "kernels/text.h"
 #include "kernels/wide_loops.h"
 
@@ -272,7 +273,7 @@ absl::StatusOr<double> FactorOf(const std::string& name) {
 }
 
 absl::Status PlanDistribution(const v1::Distribution& distribution, const std::string& case_name,
-                              Plan* plan) {
+                              const ValueMap& axes, Plan* plan) {
   switch (distribution.kind_case()) {
     case v1::Distribution::kNormal:
       plan->fill = Fill::kNormal;
@@ -285,13 +286,14 @@ absl::Status PlanDistribution(const v1::Distribution& distribution, const std::s
       plan->top = distribution.uniform().high();
       plan->span = plan->top - plan->offset;
       return absl::OkStatus();
-    case v1::Distribution::kUniformInt:
+    case v1::Distribution::kUniformInt: {
+      ASSAY_ASSIGN_OR_RETURN(const IntegerRange range,
+                             ResolveIntegerRange(distribution.uniform_int(), plan->dtype, axes));
       plan->fill = case_name == "extremes" ? Fill::kIntegerExtremes : Fill::kInteger;
-      plan->low = distribution.uniform_int().low();
-      plan->high = distribution.uniform_int().high();
-      if (case_name == "min") plan->high = plan->low;
-      if (case_name == "max") plan->low = plan->high;
+      plan->low = case_name == "max" ? range.high : range.low;
+      plan->high = case_name == "min" ? range.low : range.high;
       return absl::OkStatus();
+    }
     case v1::Distribution::kPackedCodes2:
       plan->fill = case_name == "extremes" ? Fill::kPackedExtremes : Fill::kPacked;
       plan->code_max = static_cast<uint32_t>(distribution.packed_codes2().code_max());
@@ -332,14 +334,15 @@ absl::StatusOr<Plan> MakePlan(const v1::Problem& problem, const ResolvedWorkload
   if (input_case.problem_case < 0) {
     ASSAY_ASSIGN_OR_RETURN(const double factor, FactorOf(input_case.name));
     plan.factor = tensor->scalable() ? factor : 1.0;
-    ASSAY_RETURN_IF_ERROR(PlanDistribution(tensor->distribution(), input_case.name, &plan));
+    ASSAY_RETURN_IF_ERROR(
+        PlanDistribution(tensor->distribution(), input_case.name, workload.axes, &plan));
     return plan;
   }
   const v1::Distribution* distribution = &tensor->distribution();
   for (const auto& entry : problem.input_cases(input_case.problem_case).overrides()) {
     if (entry.tensor() == shape.name) distribution = &entry.distribution();
   }
-  ASSAY_RETURN_IF_ERROR(PlanDistribution(*distribution, "", &plan));
+  ASSAY_RETURN_IF_ERROR(PlanDistribution(*distribution, "", workload.axes, &plan));
   return plan;
 }
 

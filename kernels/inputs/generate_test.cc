@@ -141,6 +141,27 @@ TEST(GenerateTest, IntegersAreUniformAndReachBothEnds) {
   }
 }
 
+TEST(GenerateTest, TheHighEndOfIntegersMayFollowFromAxes) {
+  const v1::Problem problem =
+      OneInput("I32", "uniform_int { low: 1 high_expression: '2 * n - 1' }");
+  for (const int64_t n : {1, 4, 5000}) {
+    SCOPED_TRACE(n);
+    const auto high = static_cast<int32_t>(2 * n - 1);
+    int32_t largest = 0;
+    for (const int32_t v : Generate<int32_t>(problem, n, {"x1", -1})) {
+      EXPECT_GE(v, 1);
+      EXPECT_LE(v, high);
+      largest = std::max(largest, v);
+    }
+    EXPECT_GE(largest, high * 9 / 10 - 7);
+    for (const int32_t v : Generate<int32_t>(problem, n, {"min", -1})) EXPECT_EQ(v, 1);
+    for (const int32_t v : Generate<int32_t>(problem, n, {"max", -1})) EXPECT_EQ(v, high);
+    for (const int32_t v : Generate<int32_t>(problem, n, {"extremes", -1})) {
+      EXPECT_TRUE(v == 1 || v == high) << v;
+    }
+  }
+}
+
 TEST(GenerateTest, MinMaxAndExtremesOfIntegers) {
   const v1::Problem problem = OneInput("I8", "uniform_int { low: -128 high: 127 }");
   for (const int8_t v : Generate<int8_t>(problem, 3000, {"min", -1})) ASSERT_EQ(v, -128);

@@ -161,6 +161,9 @@ class Proposer {
                         parameter.name.empty() ? absl::StrCat(i + 1) : Quoted(parameter.name));
   }
 
+  // "'a' (input), 'c' (output)" and so on.
+  std::string TensorNames() const;
+  std::string ParameterNames() const;
   absl::Status CheckParameters() const;
   const v1::Tensor* FindTensor(const std::string& name) const;
   absl::Status UseTensor(size_t i, const v1::Tensor& tensor);
@@ -182,6 +185,23 @@ class Proposer {
   std::vector<std::string> grid_;
   std::vector<std::string> notes_;
 };
+
+std::string Proposer::TensorNames() const {
+  std::vector<std::string> names;
+  for (const v1::Tensor& tensor : problem_.tensors()) {
+    names.push_back(absl::StrCat("'", tensor.name(), "' (", v1::DataType_Name(tensor.dtype()),
+                                 tensor.role() == v1::Tensor::INPUT ? " input)" : " output)"));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+std::string Proposer::ParameterNames() const {
+  std::vector<std::string> names;
+  for (const ScannedParameter& parameter : kernel_.parameters) {
+    names.push_back(Quoted(parameter.name));
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
 
 absl::Status Proposer::CheckParameters() const {
   if (source_.has_dynamic_shared) {
@@ -259,16 +279,18 @@ absl::Status Proposer::MatchTensors() {
     if (next == nullptr) {
       return Refuse(absl::StrCat(Where(i), " is a pointer, and no ",
                                  parameter.is_const ? "input" : "tensor",
-                                 " of the problem is left for it; if it is scratch, write the plan "
-                                 "with a workspace"));
+                                 " of the problem is left for it; the tensors are ", TensorNames(),
+                                 ". If it is scratch, write the plan with a workspace"));
     }
     ASSAY_RETURN_IF_ERROR(UseTensor(i, *next));
     notes_.push_back(absl::StrCat(Where(i), " was given tensor '", next->name(), "' by its order"));
   }
   for (const v1::Tensor& tensor : problem_.tensors()) {
     if (tensor.role() == v1::Tensor::OUTPUT && used_.count(tensor.name()) == 0) {
-      return Refuse(absl::StrCat("no parameter stands for the output '", tensor.name(),
-                                 "'; give the kernel a pointer of that name"));
+      return Refuse(absl::StrCat("line ", kernel_.line, ": no parameter of kernel ",
+                                 Quoted(kernel_.name), " stands for the output '", tensor.name(),
+                                 "'; give it a pointer of that name. Its parameters are ",
+                                 ParameterNames()));
     }
   }
   return absl::OkStatus();

@@ -179,9 +179,11 @@ TEST(ProposePlanTest, RefusalsSayWhatStandsInTheWay) {
        "'a', which another parameter has already"},
       {VectorAdd(),
        "extern \"C\" __global__ void add(const float* a, const float* b, float* c, float* tmp) {}",
-       "'tmp' is a pointer, and no tensor of the problem is left for it"},
+       "'tmp' is a pointer, and no tensor of the problem is left for it; the tensors are 'a' (F32 "
+       "input), 'b' (F32 input), 'c' (F32 output). If it is scratch, write the plan"},
       {VectorAdd(), "extern \"C\" __global__ void add(const float* a, const float* b) {}",
-       "no parameter stands for the output 'c'"},
+       "line 1: no parameter of kernel 'add' stands for the output 'c'; give it a pointer of that "
+       "name. Its parameters are 'a', 'b'"},
       {Softmax(), "extern \"C\" __global__ void s(const float* x, float* y, int stride) {}",
        "'stride' has no name of an axis; the axes are 'rows', 'cols'"},
       {VectorAdd(),

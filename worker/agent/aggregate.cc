@@ -4,6 +4,7 @@
 
 #include "assay/internal/v1/dispatch.pb.h"
 #include "assay/v1/evaluation.pb.h"
+#include "assay/v1/problem.pb.h"
 #include "base/digest.h"
 #include "worker/measure/statistics.h"
 
@@ -11,6 +12,7 @@ namespace assay {
 namespace {
 
 constexpr double kDiscardRatioMax = 0.2;
+constexpr double kSectorBytes = 32;
 
 // What speaks against the times of a device.
 void AddDeviceCaveats(const std::vector<v1::RunnerSamples>& runners, v1::Measurement* measurement) {
@@ -79,6 +81,16 @@ void AggregateRunners(const std::vector<v1::RunnerSamples>& runners, const std::
       measurement->discarded_count() > kDiscardRatioMax * tries) {
     measurement->add_caveats("NOISY_ENVIRONMENT");
   }
+}
+
+void SetIntensities(const WorkCost& cost, v1::ObservedWork* observed) {
+  const int64_t flops = observed->f16_flops() + observed->f32_flops() + observed->f64_flops();
+  const int64_t own = cost.unit == v1::WorkModel::OP_INT8 ? observed->integer_operations() : flops;
+  const double bytes = kSectorBytes * static_cast<double>(observed->global_sectors());
+  if (bytes > 0) {
+    observed->set_arithmetic_intensity(static_cast<double>(own + observed->tensor_flops()) / bytes);
+  }
+  observed->set_declared_intensity(cost.intensity());
 }
 
 std::string ResultId(const internal::v1::WorkSpec& work, const ValueMap& configuration,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/expression/expression.h"
+#include "kernels/problem.h"
 #include "worker/measure/machine.h"
 
 namespace assay {
@@ -13,6 +14,7 @@ namespace assay {
 namespace v1 {
 class Environment;
 class Measurement;
+class ObservedWork;
 class Outcome;
 class RunnerSamples;
 }  // namespace v1
@@ -24,6 +26,9 @@ class WorkSpec;
 // disturbed sample had to be kept or more than one in five were dropped.
 void AggregateRunners(const std::vector<v1::RunnerSamples>& runners, const std::string& protocol,
                       const std::vector<std::string>& caveats, v1::Measurement* measurement);
+
+// The observed arithmetic intensity of `observed`, and the declared one of `cost` beside it.
+void SetIntensities(const WorkCost& cost, v1::ObservedWork* observed);
 
 // What was run: problem, candidate, configuration, build, workloads, protocol, harness.
 std::string ResultId(const internal::v1::WorkSpec& work, const ValueMap& configuration,

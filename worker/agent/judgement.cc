@@ -345,6 +345,7 @@ bool Judgement::TakeReport(std::unique_ptr<Report> report) {
       }
       item.verification.set_checked_call_count(checked + work.verification().checked_call_count());
       item.verified = true;
+      if (work.has_observed()) item.observed = work.observed();
       if (work.has_samples()) item.samples.push_back(work.samples());
     }
   }

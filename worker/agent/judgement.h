@@ -40,6 +40,7 @@ class Judgement {
     // Set as reports come in.
     v1::Verification verification;
     bool verified = false;
+    v1::ObservedWork observed;
     std::vector<v1::RunnerSamples> samples;
   };
 

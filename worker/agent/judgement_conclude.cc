@@ -96,6 +96,11 @@ void Judgement::FillResult(const Item& item) {
   for (const auto& [axis, value] : item.workload.axes) (*result.mutable_axes())[axis] = value;
   result.set_device(options_.device_name);
   *result.mutable_verification() = item.verification;
+  if (item.observed.launches() > 0) {
+    *result.mutable_observed() = item.observed;
+    const absl::StatusOr<WorkCost> cost = ComputeWorkCost(work_.problem(), item.workload);
+    if (cost.ok()) SetIntensities(*cost, result.mutable_observed());
+  }
   if (item.verification.passed()) {
     v1::VerifiedRange& range = *outcome_.mutable_verified_range();
     for (const TensorShape& tensor : item.workload.tensors) {

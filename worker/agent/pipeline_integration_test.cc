@@ -1,9 +1,18 @@
 // The pipeline with the real builder, runner and guest: what hostile and honest candidates get.
+#include <sched.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "assay/internal/v1/dispatch.pb.h"
 #include "assay/v1/fleet.pb.h"
 #include "base/file.h"
@@ -15,6 +24,7 @@
 #include "worker/agent/canary.h"
 #include "worker/agent/pipeline.h"
 #include "worker/agent/runner_pool.h"
+#include "worker/builder/cuda_builder.h"
 #include "worker/ceiling/calibrate.h"
 #include "worker/measure/statistics.h"
 #include "worker/sandbox/sandbox.h"
@@ -49,18 +59,7 @@ class PipelineIntegrationTest : public ::testing::Test {
     PipelineOptions options;
     options.machine = ReadMachineFacts("");
     options.cores = PlaceCores(options.machine);
-    RunnerPoolOptions pool;
-    const int guest_core = options.cores.guest_core;
-    pool.start = [bin, guest_core](int slot, int guests) {
-      RunnerOptions runner;
-      runner.runner_binary = bin + "/assay-runner";
-      runner.guest_binary = bin + "/assay-guest";
-      runner.slot = slot;
-      runner.guests = guests;
-      runner.guest_core = guest_core;
-      return RunnerClient::Start(runner);
-    };
-    runners_ = std::make_unique<RunnerPool>(pool);
+    runners_ = MakeRunners(options.cores.guest_core, false);
     CalibrateOptions calibrate;
     calibrate.machine = options.machine;
     calibrate.point_time = absl::Milliseconds(1);
@@ -81,6 +80,21 @@ class PipelineIntegrationTest : public ::testing::Test {
       return status;
     };
     pipeline_ = std::make_unique<Pipeline>(std::move(options));
+  }
+
+  static std::unique_ptr<RunnerPool> MakeRunners(int guest_core, bool background) {
+    RunnerPoolOptions pool;
+    pool.start = [guest_core, background](int slot, int guests) {
+      RunnerOptions runner;
+      runner.runner_binary = FromEnvironment("ASSAY_BIN_DIR") + "/assay-runner";
+      runner.guest_binary = FromEnvironment("ASSAY_BIN_DIR") + "/assay-guest";
+      runner.slot = slot;
+      runner.guests = guests;
+      runner.guest_core = guest_core;
+      runner.background = background;
+      return RunnerClient::Start(runner);
+    };
+    return std::make_unique<RunnerPool>(pool);
   }
 
   // The canary problem (y = 2 x) with another body.
@@ -157,6 +171,71 @@ TEST_F(PipelineIntegrationTest, AQuickMeasurementIsWhole) {
   std::printf("canary: median %.0f ns, handshake %.0f ns, %s bound\n",
               result.measurement().median_ns(), result.measurement().handshake_ns(),
               v1::Ceiling::Bound_Name(result.ceiling().bound()).c_str());
+}
+
+// Nice value and scheduling policy of the child of this process that runs `program`, as in proc(5).
+std::pair<int, int> SchedulingOf(const std::string& program) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    const size_t open = stat.find('(');
+    const size_t close = stat.rfind(')');
+    if (close == std::string::npos || stat.substr(open + 1, close - open - 1) != program) continue;
+    // Fields from the third on: state, parent, ...
+    const std::vector<std::string> fields = absl::StrSplit(stat.substr(close + 2), ' ');
+    if (fields.size() < 39 || fields[1] != absl::StrCat(getpid())) continue;
+    return {std::stoi(fields[16]), std::stoi(fields[38])};
+  }
+  return {-1, -1};
+}
+
+TEST_F(PipelineIntegrationTest, AnEmulatedDeviceCountsAndGivesWayToMeasuring) {
+  const std::string bin = FromEnvironment("ASSAY_BIN_DIR");
+  CudaBuilderOptions builder;
+  builder.cache_directory = folder_->path() + "/device-artifacts";
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Builder> ptx, MakePtxBuilder(builder));
+  const std::unique_ptr<RunnerPool> runners = MakeRunners(-1, true);
+  PipelineOptions options;
+  options.builder = builder_.get();
+  options.runners = runners.get();
+  options.clock = SystemClock();
+  options.harness_version = "test";
+  options.nonce = SecureRandom64;
+  options.device = DeviceBackend{bin + "/libassay_emulated_cuda.so",
+                                 80,
+                                 "emulated:sm_80",
+                                 ptx.get(),
+                                 nullptr,
+                                 absl::OkStatus()};
+  Pipeline pipeline(std::move(options));
+  internal::v1::WorkSpec work;
+  MakeCanary(true, &work);
+  std::pair<int, int> scheduling = {-1, -1};
+  const PipelineHooks hooks{[&](std::string_view stage) {
+                              if (stage == "VERIFY") scheduling = SchedulingOf("assay-runner");
+                            },
+                            [] { return true; }};
+  v1::Outcome outcome;
+  v1::Timeline timeline;
+  ASSERT_OK(pipeline.Judge(work, hooks, &outcome, &timeline));
+  ASSERT_EQ(outcome.verdict(), v1::PASSED) << outcome.ShortDebugString();
+  EXPECT_EQ(scheduling.first, 19);
+  EXPECT_EQ(scheduling.second, SCHED_BATCH);
+
+  // y = x + x over 1000 elements by 8 blocks of 128 threads.
+  ASSERT_EQ(outcome.workload_results_size(), 1);
+  const v1::ObservedWork& observed = outcome.workload_results(0).observed();
+  EXPECT_EQ(observed.launches(), 1);
+  EXPECT_EQ(observed.f32_flops(), 1000);
+  EXPECT_EQ(observed.global_load_bytes(), 4000);
+  EXPECT_EQ(observed.global_store_bytes(), 4000);
+  EXPECT_EQ(observed.global_sectors(), 250);
+  EXPECT_EQ(observed.global_sectors_least(), 250);
+  EXPECT_EQ(observed.branches(), 32);
+  EXPECT_EQ(observed.divergent_branches(), 1);  // 1000 ends inside of a warp
+  EXPECT_DOUBLE_EQ(observed.arithmetic_intensity(), 1000.0 / (32 * 250));
+  EXPECT_DOUBLE_EQ(observed.declared_intensity(), 1000.0 / 8000);
+  EXPECT_EQ(outcome.findings_size(), 0) << outcome.ShortDebugString();
 }
 
 // Reports where the time of one evaluation goes; asserts nothing about speed.

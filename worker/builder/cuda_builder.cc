@@ -348,7 +348,7 @@ absl::StatusOr<BuildResult> CudaBuilder::Build(const BuildRequest& request) {
     return JudgeFailure(
         run, diagnostics, options_, [&] { return CheckMachine(run.log); },
         [&] {
-          CompileFailure failure = ClassifyNvrtcFailure(diagnostics);
+          CompileFailure failure = ClassifyNvrtcFailure(diagnostics, request.files);
           if (failure.message.empty() && !ExplainedBySources(diagnostics)) {
             failure.message = absl::StrCat("the compiler failed on this source alone (code ",
                                            run.exit.code, ") and did not say why; see the log");

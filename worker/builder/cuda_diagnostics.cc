@@ -1,5 +1,7 @@
 #include "worker/builder/cuda_diagnostics.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -76,6 +78,67 @@ bool IsCompilerLimit(std::string_view message) {
          message.find("excessive constexpr function call") != message.npos;
 }
 
+// Headers of host libraries by how their names begin; standard ones have no dot.
+bool IsHostHeader(std::string_view name) {
+  constexpr std::string_view kBeginnings[] = {
+      "torch/", "ATen/",    "c10/",     "pybind11/", "Python.h", "cublas",    "cudnn",  "curand.h",
+      "cufft",  "cusparse", "cusolver", "nccl",      "sys/",     "unistd.h",  "time.h", "pthread.h",
+      "omp.h",  "signal.h", "opencv",   "Eigen/",    "gtest/",   "benchmark/"};
+  return name.find('.') == name.npos ||
+         std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [name](std::string_view beginning) { return name.starts_with(beginning); });
+}
+
+// The place of `word` in `text` where no name goes on before it, from `from` on.
+size_t FindWord(std::string_view text, std::string_view word, size_t from = 0) {
+  for (size_t at = text.find(word, from); at != text.npos; at = text.find(word, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(before)) && before != '_') return at;
+  }
+  return text.npos;
+}
+
+// "cudaMalloc", "cudaStream_t": names of the runtime API, of which NVRTC knows few.
+bool HasRuntimeName(std::string_view text) {
+  constexpr std::string_view kPrefix = "cuda";
+  for (size_t at = FindWord(text, kPrefix); at != text.npos; at = FindWord(text, kPrefix, at + 1)) {
+    const std::string_view rest = text.substr(at + kPrefix.size());
+    if (!rest.empty() && absl::ascii_isupper(static_cast<unsigned char>(rest[0]))) return true;
+  }
+  return false;
+}
+
+// Line `number`, from 1, without its line comment.
+std::string_view SourceLine(std::string_view text, int number) {
+  for (; number > 1 && !text.empty(); --number) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  text = text.substr(0, text.find('\n'));
+  return text.substr(0, text.find("//"));
+}
+
+// Whether an error comes of code that is meant for the host.
+bool IsAboutHostCode(const BuildDiagnostic& diagnostic, const SourceFiles& files) {
+  const std::string_view message = diagnostic.message;
+  if (message.find("marked as a __host__ function") != message.npos ||
+      message.starts_with("device-side kernel launch could not be processed") ||
+      (message.starts_with("identifier \"") && HasRuntimeName(message))) {
+    return true;
+  }
+  constexpr std::string_view kWords[] = {
+      "torch::",        "at::",        "c10::",       "py::",      "PYBIND11_MODULE(",
+      "TORCH_LIBRARY(", "thrust::",    "std::vector", "std::cout", "std::cerr",
+      "std::string",    "std::chrono", "std::unique_"};
+  for (const auto& [name, content] : files) {
+    if (name != diagnostic.file) continue;
+    const std::string_view line = SourceLine(content, diagnostic.line);
+    return HasRuntimeName(line) || line.find("<<<") != line.npos ||
+           std::any_of(std::begin(kWords), std::end(kWords),
+                       [line](std::string_view word) { return FindWord(line, word) != line.npos; });
+  }
+  return false;
+}
+
 // The number before `unit`, as in "Used 40 registers, 16 bytes smem".
 int64_t Before(std::string_view text, std::string_view unit) {
   const size_t at = text.find(unit);
@@ -108,11 +171,20 @@ std::vector<BuildDiagnostic> ParseNvrtcDiagnostics(std::string_view log) {
   return all;
 }
 
-CompileFailure ClassifyNvrtcFailure(const std::vector<BuildDiagnostic>& diagnostics) {
+CompileFailure ClassifyNvrtcFailure(const std::vector<BuildDiagnostic>& diagnostics,
+                                    const SourceFiles& files) {
   for (const BuildDiagnostic& diagnostic : diagnostics) {
     if (IsCompilerLimit(diagnostic.message)) return {"COMPILER_LIMIT", Placed(diagnostic)};
     if (diagnostic.severity != kSeverityError) continue;
     const std::string_view missing = MissingFile(diagnostic.message);
+    if (missing.empty() && IsAboutHostCode(diagnostic, files)) {
+      return {
+          "COMPILE_FAILED",
+          absl::StrCat(Placed(diagnostic),
+                       "; a device-tier source holds device code only, and its launch plan says "
+                       "what runs: remove host functions, launches, calls of the CUDA runtime "
+                       "and bindings")};
+    }
     if (missing.empty()) continue;
     if (LeavesSources(diagnostic.file, missing)) {
       return {"INCLUDE_FORBIDDEN",
@@ -120,11 +192,12 @@ CompileFailure ClassifyNvrtcFailure(const std::vector<BuildDiagnostic>& diagnost
                            "; a candidate sees its own files and the toolchain below /usr, and "
                            "nothing else of the machine")};
     }
-    if (missing.find('.') == missing.npos) {
+    if (IsHostHeader(missing)) {
       return {"COMPILE_FAILED",
               absl::StrCat(Placed(diagnostic),
                            "; device code has no host library, only the headers that "
-                           "worker/builder/README.md lists, and cuda/std/")};
+                           "worker/builder/README.md lists, and cuda/std/: remove the include, and "
+                           "the host code that needs it")};
     }
   }
   return {"COMPILE_FAILED", ""};

@@ -2,7 +2,9 @@
 #ifndef ASSAY_WORKER_BUILDER_CUDA_DIAGNOSTICS_H_
 #define ASSAY_WORKER_BUILDER_CUDA_DIAGNOSTICS_H_
 
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "worker/builder/builder.h"
@@ -13,9 +15,13 @@ namespace assay {
 // "file(line): error: message", with the column from the caret below.
 std::vector<BuildDiagnostic> ParseNvrtcDiagnostics(std::string_view log);
 
-// COMPILE_FAILED, INCLUDE_FORBIDDEN or COMPILER_LIMIT; a header of the host that NVRTC has not is
-// explained.
-CompileFailure ClassifyNvrtcFailure(const std::vector<BuildDiagnostic>& diagnostics);
+// Paths and contents, as in BuildRequest::files.
+using SourceFiles = std::vector<std::pair<std::string, std::string>>;
+
+// COMPILE_FAILED, INCLUDE_FORBIDDEN or COMPILER_LIMIT. Host code and headers of the host, which
+// NVRTC refuses in many words, are explained in one.
+CompileFailure ClassifyNvrtcFailure(const std::vector<BuildDiagnostic>& diagnostics,
+                                    const SourceFiles& files);
 
 // "ptxas file, line N; error : message" and "ptxas fatal : message".
 std::vector<BuildDiagnostic> ParsePtxasDiagnostics(std::string_view log);

@@ -162,10 +162,58 @@ TEST(CudaDiagnosticsTest, FailuresAreCalledByTheirCause) {
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.log);
-    const CompileFailure failure = ClassifyNvrtcFailure(ParseNvrtcDiagnostics(row.log));
+    const CompileFailure failure = ClassifyNvrtcFailure(ParseNvrtcDiagnostics(row.log), {});
     EXPECT_EQ(failure.reason, row.reason);
     EXPECT_THAT(failure.message, HasSubstr(row.message));
     EXPECT_EQ(failure.message.empty(), std::string(row.message).empty());
+  }
+}
+
+TEST(CudaDiagnosticsTest, HostCodeIsCalledWhatItIs) {
+  const struct {
+    const char* log;
+    const char* source;  // of k.cu
+    bool host;
+  } rows[] = {
+      {"k.cu(1): error: A function explicitly marked as a __host__ function is not allowed in JIT "
+       "mode",
+       "", true},
+      {"k.cu(1): error: device-side kernel launch could not be processed as the required runtime "
+       "APIs are not declared",
+       "", true},
+      {"k.cu(1): error: identifier \"cudaMalloc\" is undefined", "", true},
+      {"k.cu(1): error: identifier \"cudart\" is undefined", "", false},
+      {"k.cu(1): error: identifier \"my_cudaMalloc\" is undefined", "", false},
+      {"k.cu(2): error: name followed by \"::\" must be a class or namespace name",
+       "int a;\ntorch::Tensor f();\n", true},
+      {"k.cu(2): error: this declaration has no storage class or type specifier",
+       "\nPYBIND11_MODULE(a, m) {}", true},
+      {"k.cu(1): error: namespace \"std\" has no member \"vector\"", "std::vector<int> v;", true},
+      {"k.cu(1): error: expected a \";\"", "dim3 g(1) k<<<g, 32>>>(x);", true},
+      {"k.cu(1): error: expected a \";\"", "int x = 1 // not torch::Tensor\n", false},
+      {"k.cu(1): error: expected a \";\"", "int x = mat::y my_torch::z", false},
+      {"k.cu(2): error: expected a \";\"", "torch::Tensor f();\nint x = 1\n", false},
+      {"k.cu(9): error: expected a \";\"", "torch::Tensor f();\n", false},
+      {"other.cuh(1): error: expected a \";\"", "torch::Tensor f();\n", false},
+      {"k.cu(1): warning #1-D: x\nk.cu(2): error: expected a \";\"", "torch::Tensor f();\nint x",
+       false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.log);
+    const CompileFailure failure =
+        ClassifyNvrtcFailure(ParseNvrtcDiagnostics(row.log), {{"k.cu", row.source}});
+    EXPECT_EQ(failure.reason, "COMPILE_FAILED");
+    EXPECT_EQ(failure.message.find("device code only") != std::string::npos, row.host)
+        << failure.message;
+    EXPECT_EQ(failure.message.starts_with("k.cu:"), row.host) << failure.message;
+  }
+  for (const char* header : {"torch/extension.h", "ATen/ATen.h", "iostream", "sys/time.h"}) {
+    const CompileFailure failure = ClassifyNvrtcFailure(
+        ParseNvrtcDiagnostics(
+            absl::StrCat("k.cu(3): catastrophic error: cannot open source file \"", header, "\"")),
+        {});
+    EXPECT_THAT(failure.message, HasSubstr("k.cu:3")) << header;
+    EXPECT_THAT(failure.message, HasSubstr("remove the include")) << header;
   }
 }
 

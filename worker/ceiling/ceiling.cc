@@ -79,13 +79,20 @@ Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores) {
   if (unit == v1::WorkModel::FLOP_F32) kernel = "fma_f32";
   if (unit == v1::WorkModel::FLOP_F64) kernel = "fma_f64";
   if (unit == v1::WorkModel::OP_INT8) kernel = "madd_int8";
+  if (unit == v1::WorkModel::FLOP_F16) kernel = "mma_f16";
+  if (unit == v1::WorkModel::FLOP_BF16) kernel = "mma_bf16";
   Rate rate;
   if (kernel == nullptr) return rate;
   for (const v1::CeilingPoint& point : calibration.points()) {
     if (point.kernel() != kernel || point.cores() != cores) continue;
     rate.per_second = std::max(rate.per_second, point.rate_per_second());
   }
-  rate.basis = absl::StrFormat("%s %s %.1f Gop/s", kernel, CoresText(cores), rate.per_second / 1e9);
+  rate.basis =
+      rate.per_second > 0
+          ? absl::StrFormat("%s %s %.1f Gop/s", kernel, CoresText(cores), rate.per_second / 1e9)
+          : absl::StrCat("this device has no measured rate of ",
+                         v1::WorkModel::Unit_Name(static_cast<v1::WorkModel::Unit>(unit)),
+                         ", so its operations set no limit");
   return rate;
 }
 
@@ -102,7 +109,7 @@ void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, do
     ceiling->set_compute_time_ns(cost.operations / compute.per_second * kNsPerSecond);
   }
   ceiling->set_launch_time_ns(launch_ns);
-  ceiling->set_arithmetic_intensity(bytes > 0 ? cost.operations / bytes : 0);
+  ceiling->set_arithmetic_intensity(cost.intensity());
   ceiling->set_calibration(calibration.name());
   ceiling->set_time_ns(
       std::max({ceiling->memory_time_ns(), ceiling->compute_time_ns(), ceiling->launch_time_ns()}));
@@ -115,6 +122,9 @@ void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, do
   } else {
     ceiling->set_bound(v1::Ceiling::MEMORY);
     ceiling->set_basis(memory.basis);
+  }
+  if (compute.per_second == 0 && !compute.basis.empty()) {
+    ceiling->set_basis(absl::StrCat(ceiling->basis(), "; ", compute.basis));
   }
 }
 

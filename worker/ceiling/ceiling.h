@@ -32,7 +32,8 @@ struct Rate {
 Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, double written_share,
                 int cores);
 
-// Operations per second for a value of assay.v1.WorkModel.Unit; 0 for NONE.
+// Operations per second for a value of assay.v1.WorkModel.Unit; 0 for NONE, and for a unit of which
+// no rate was measured, which the basis then says.
 Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores);
 
 // time = max(memory, compute, launch). `launch_ns` is the measured handshake: no timed call can be

@@ -129,6 +129,30 @@ TEST(CeilingTest, TheLargestOfThreeTimesIsTheBound) {
   }
 }
 
+// A processor without units for it: the limit that is left holds, and says what it leaves out.
+TEST(CeilingTest, AUnitWithoutARateIsNamed) {
+  v1::Calibration calibration = MakeCalibration();
+  const WorkCost cost = Cost(v1::WorkModel::FLOP_F16, 64e9, 80e6, 40e6);
+  v1::Ceiling ceiling;
+  ComputeCeiling(cost, calibration, 160, 1, &ceiling);
+  EXPECT_EQ(ceiling.bound(), v1::Ceiling::MEMORY);
+  EXPECT_NEAR(ceiling.time_ns(), 15e6, 1);
+  EXPECT_EQ(ceiling.compute_time_ns(), 0);
+  EXPECT_THAT(ceiling.basis(), HasSubstr("no measured rate of FLOP_F16"));
+
+  AddPoint("mma_f16", 1, 0, 1e12, "", &calibration);
+  ceiling.Clear();
+  ComputeCeiling(cost, calibration, 160, 1, &ceiling);
+  EXPECT_EQ(ceiling.bound(), v1::Ceiling::COMPUTE);
+  EXPECT_NEAR(ceiling.time_ns(), 64e6, 1);
+  EXPECT_EQ(ceiling.basis(), "mma_f16 1 core 1000.0 Gop/s");
+
+  // Nothing is missing where nothing counts.
+  ceiling.Clear();
+  ComputeCeiling(Cost(v1::WorkModel::NONE, 64e9, 80e6, 40e6), calibration, 160, 1, &ceiling);
+  EXPECT_EQ(ceiling.basis().find("no measured rate"), std::string::npos) << ceiling.basis();
+}
+
 TEST(CalibrationTest, MergeKeepsTheHigherRatesAndRenames) {
   v1::Calibration known = MakeCalibration();
   v1::Calibration fresh;

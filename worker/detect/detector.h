@@ -51,6 +51,8 @@ std::unique_ptr<Detector> MakeBimodalTimesDetector();
 std::unique_ptr<Detector> MakeForbiddenSourceDetector();
 std::unique_ptr<Detector> MakeDeviceChecksDetector();
 std::unique_ptr<Detector> MakeDeviceTimersDetector();
+std::unique_ptr<Detector> MakeOrderDependenceDetector();
+std::unique_ptr<Detector> MakeApproximationDependenceDetector();
 
 // The list: every detector. The first proof in this order decides the verdict.
 std::vector<std::unique_ptr<Detector>> AllDetectors();

@@ -12,6 +12,8 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeForbiddenSourceDetector());
   detectors.push_back(MakeDeviceChecksDetector());
   detectors.push_back(MakeDeviceTimersDetector());
+  detectors.push_back(MakeOrderDependenceDetector());
+  detectors.push_back(MakeApproximationDependenceDetector());
   return detectors;
 }
 

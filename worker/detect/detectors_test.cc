@@ -17,7 +17,64 @@ TEST(DetectorsTest, NamesAreDistinctAndStable) {
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
   EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
                                             "faster_than_ceiling", "bimodal_times",
-                                            "forbidden_source", "device_checks"));
+                                            "forbidden_source", "device_checks", "order_dependence",
+                                            "approximation_dependence"));
+}
+
+// A wrong output in one order is proof; sums that round differently are worth knowing, no more.
+TEST(OrderDependenceTest, OnlyAWrongOutputCondemns) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  work.set_workload("main");
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeOrderDependenceDetector()->Inspect(evidence), IsEmpty());
+  internal::v1::OrderDependence& found = *work.mutable_order_dependence();
+  found.set_input_case("x1");
+  found.set_input_seed(99);
+  found.set_other_order(1234);
+  found.set_tensor("y");
+  found.add_index(3);
+  found.add_index(5);
+  found.set_first_value(0.5);
+  found.set_other_value(0.25);
+  found.set_replayable(true);
+  auto findings = MakeOrderDependenceDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+  EXPECT_EQ(findings[0].workload, "main");
+  EXPECT_THAT(findings[0].evidence,
+              HasSubstr("y[3,5] is 0.5 in the natural order and 0.25 in order 1234"));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("case x1, seed 99"));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("within the tolerance"));
+
+  found.set_wrong(true);
+  work.set_reason("MISMATCH");
+  // Wrong in every order: the mismatch says it, and nothing is proven of orders.
+  EXPECT_EQ(MakeOrderDependenceDetector()->Inspect(evidence)[0].severity, v1::Finding::NOTICE);
+  work.set_nondeterministic(true);
+  findings = MakeOrderDependenceDetector()->Inspect(evidence);
+  EXPECT_EQ(findings[0].severity, v1::Finding::PROOF);
+  EXPECT_EQ(findings[0].verdict, v1::NONDETERMINISTIC);
+  EXPECT_EQ(findings[0].reason, "MISMATCH");
+}
+
+TEST(ApproximationDependenceTest, IsNoProof) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeApproximationDependenceDetector()->Inspect(evidence), IsEmpty());
+  v1::Mismatch& mismatch = *work.mutable_approximation_dependence()->mutable_mismatch();
+  mismatch.set_tensor("y");
+  mismatch.add_index(7);
+  mismatch.set_got(1.5);
+  mismatch.set_want(2);
+  const auto findings = MakeApproximationDependenceDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+  EXPECT_EQ(findings[0].verdict, 0);
+  EXPECT_THAT(findings[0].evidence, HasSubstr("y[7] is 1.5, expected 2"));
 }
 
 TEST(DeviceChecksTest, AFaultIsProofAtItsLineATrapIsNot) {

@@ -23,6 +23,10 @@
 
 namespace assay {
 
+namespace v1 {
+class ObservedWork;
+}
+
 struct GuestOptions {
   std::string guest_binary;      // path of assay-guest
   int slot = 0;                  // chooses uid and cgroup; unique among live guests of the machine
@@ -86,6 +90,14 @@ struct CallTiming {
   std::optional<DeviceTiming> device;
 };
 
+// What an emulated device leaves open to the next call, as hardware does.
+struct CallConditions {
+  uint64_t order = 0;   // seed of the order of blocks, warps and lanes; 0: the natural one
+  bool serial = false;  // one block after the other, so that the order alone decides
+  // Approximate functions err within the bounds that are documented for them.
+  bool perturb_approximations = false;
+};
+
 class GuestSession {
  public:
   // Starts a sandboxed guest that waits for Load. Nothing in it depends on the candidate, so
@@ -114,6 +126,13 @@ class GuestSession {
   // The same handshake around an empty function inside the guest, after the same preparation: what
   // every measurement contains.
   virtual std::optional<CallTiming> CallEmpty(GuestCache cache) = 0;
+
+  // Whether conditions can be set: on an emulated device alone.
+  virtual bool has_conditions() const { return false; }
+  // Holds for all calls from now on.
+  virtual void SetConditions(const CallConditions& conditions) {}
+  // Exact counts of the last call, where they are known; null elsewhere.
+  virtual const v1::ObservedWork* observed() const { return nullptr; }
 
   // Set once the guest has failed, was killed or timed out.
   virtual const std::optional<GuestEnd>& ended() const = 0;

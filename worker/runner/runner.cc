@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "base/file.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/problem.h"
@@ -100,6 +101,8 @@ class Execution {
     ASSAY_ASSIGN_OR_RETURN(options.reference, guests_->Take());
     if (request_.has_device()) {
       ASSAY_ASSIGN_OR_RETURN(options.candidate, MakeDevice(options.workload));
+      // Runners of emulated devices are in the background. The device counts instructions, no time.
+      if (options.candidate->has_conditions()) options.call_timeout *= limits::kBackgroundPatience;
     } else {
       ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
     }
@@ -271,8 +274,7 @@ class Execution {
     VerifyOptions options;
     options.battery = battery;
     options.nonce = request_.nonce();
-    ASSAY_ASSIGN_OR_RETURN(const VerifyResult result,
-                           VerifyWork(loaded, options, out->mutable_verification()));
+    ASSAY_ASSIGN_OR_RETURN(const VerifyResult result, VerifyWork(loaded, options, out));
     ASSAY_ASSIGN_OR_RETURN(const bool done, TakeStep(result.step, loaded, result.input_case));
     if (!done) return false;
     out->set_reason(result.reason);

@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -61,11 +63,12 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// Empty environment, own process group, signals as new; standard input is the request, standard
+// Empty environment, own process group (in the background own session, and so own scheduling group
+// where the machine makes one for each), signals as new; standard input is the request, standard
 // output goes nowhere, standard error is ours, descriptor 3 takes the report, all others are
 // closed.
-absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, int request_fd,
-                            int report_fd) {
+absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, bool background,
+                            int request_fd, int report_fd) {
   SpawnPlan plan;
   // The report goes to its place first: its target could be the request's descriptor.
   const UniqueFd request(fcntl(request_fd, F_DUPFD_CLOEXEC, kReportFd + 1));
@@ -79,8 +82,9 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, int reque
   sigset_t all;
   sigemptyset(&none);
   sigfillset(&all);
-  posix_spawnattr_setflags(plan.attributes(),
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int group = background ? POSIX_SPAWN_SETSID : POSIX_SPAWN_SETPGROUP;
+  posix_spawnattr_setflags(plan.attributes(), static_cast<short>(group | POSIX_SPAWN_SETSIGMASK |
+                                                                 POSIX_SPAWN_SETSIGDEF));
   posix_spawnattr_setpgroup(plan.attributes(), 0);
   posix_spawnattr_setsigmask(plan.attributes(), &none);
   posix_spawnattr_setsigdefault(plan.attributes(), &all);
@@ -97,8 +101,12 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, int reque
 
 class ProcessRunnerClient : public RunnerClient {
  public:
-  ProcessRunnerClient(Clock* clock, pid_t pid, UniqueFd request, UniqueFd report)
-      : clock_(clock), pid_(pid), request_(std::move(request)), report_(std::move(report)) {}
+  ProcessRunnerClient(Clock* clock, pid_t pid, bool background, UniqueFd request, UniqueFd report)
+      : clock_(clock),
+        background_(background),
+        pid_(pid),
+        request_(std::move(request)),
+        report_(std::move(report)) {}
 
   ~ProcessRunnerClient() override {
     if (pid_ <= 0) return;
@@ -119,8 +127,16 @@ class ProcessRunnerClient : public RunnerClient {
       kill(pid_, SIGKILL);
     }
     const int wait_status = Reap();
-    if (!report.ok()) return Annotate(report.status(), DescribeEnd(wait_status));
-    return report;
+    if (report.ok()) return report;
+    if (background_ && absl::IsDeadlineExceeded(report.status()) && core_time_ < timeout / 2) {
+      return ErrorWithReason(
+          absl::StatusCode::kUnavailable, "RUNNER_STARVED",
+          absl::StrCat("the runner had a core for ", absl::FormatDuration(core_time_), " of ",
+                       absl::FormatDuration(timeout),
+                       ": other work on this machine goes first; repeat when it is less busy, or "
+                       "give this worker a machine of its own"));
+    }
+    return Annotate(report.status(), DescribeEnd(wait_status));
   }
 
  private:
@@ -186,9 +202,12 @@ class ProcessRunnerClient : public RunnerClient {
 
   int Reap() {
     int status = 0;
-    while (pid_ > 0 && waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    rusage usage = {};
+    while (pid_ > 0 && wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
     }
     pid_ = -1;
+    core_time_ =
+        absl::DurationFromTimeval(usage.ru_utime) + absl::DurationFromTimeval(usage.ru_stime);
     return status;
   }
 
@@ -200,7 +219,9 @@ class ProcessRunnerClient : public RunnerClient {
   }
 
   Clock* const clock_;
+  const bool background_;
   pid_t pid_;
+  absl::Duration core_time_;  // of all its threads, once it was reaped
   UniqueFd request_;
   UniqueFd report_;
   bool used_ = false;
@@ -221,10 +242,13 @@ absl::StatusOr<std::unique_ptr<RunnerClient>> RunnerClient::Start(const RunnerOp
                                               "--guest-core",
                                               absl::StrCat(options.guest_core),
                                               "--allow-unsandboxed",
-                                              options.allow_unsandboxed ? "1" : "0"};
-  ASSAY_ASSIGN_OR_RETURN(const pid_t pid, Spawn(arguments, request.read.get(), report.write.get()));
-  return std::make_unique<ProcessRunnerClient>(options.clock, pid, std::move(request.write),
-                                               std::move(report.read));
+                                              options.allow_unsandboxed ? "1" : "0",
+                                              "--background",
+                                              options.background ? "1" : "0"};
+  ASSAY_ASSIGN_OR_RETURN(const pid_t pid, Spawn(arguments, options.background, request.read.get(),
+                                                report.write.get()));
+  return std::make_unique<ProcessRunnerClient>(options.clock, pid, options.background,
+                                               std::move(request.write), std::move(report.read));
 }
 
 }  // namespace assay

@@ -25,6 +25,8 @@ struct RunnerOptions {
   int guests = 2;       // that it starts ahead
   int guest_core = -1;  // where the guests that it starts ahead are pinned; -1: nowhere
   bool allow_unsandboxed = false;
+  // Runs when nothing else wants the cores: for runners that never measure beside those that do.
+  bool background = false;
   Clock* clock = SystemClock();
 };
 
@@ -41,7 +43,9 @@ class RunnerClient {
   virtual ~RunnerClient() = default;  // kills what is left
   // Blocks. A bad status is the infrastructure's: CANCELLED when keep_going said false,
   // DEADLINE_EXCEEDED when a runner that still shows life has no report after `timeout`,
-  // UNAVAILABLE (RUNNER_SILENT) when it shows none for limits::kRunnerSilentSeconds.
+  // UNAVAILABLE (RUNNER_SILENT) when it shows none for limits::kRunnerSilentSeconds; UNAVAILABLE
+  // (RUNNER_STARVED) instead of DEADLINE_EXCEEDED for one in the background that had no core for
+  // most of the time.
   virtual absl::StatusOr<std::unique_ptr<internal::v1::RunnerReport>> Run(
       const internal::v1::RunnerRequest& request, absl::Duration timeout,
       const RunnerHooks& hooks) = 0;

@@ -41,6 +41,7 @@ class RunnerClientTest : public ::testing::Test {
                                                     absl::Duration timeout) {
     RunnerOptions options;
     options.runner_binary = folder_->path() + "/runner";
+    options.background = background_;
     options.clock = &clock_;
     EXPECT_OK(
         WriteFileAtomically(options.runner_binary, "#!/bin/sh\nhead -c 1 >/dev/null\n" + script));
@@ -60,6 +61,7 @@ class RunnerClientTest : public ::testing::Test {
   FakeClock clock_;
   absl::Duration step_ = absl::ZeroDuration();
   bool wanted_ = true;
+  bool background_ = false;
   std::vector<int> phases_;
   std::unique_ptr<TemporaryDirectory> folder_;
 };
@@ -87,6 +89,19 @@ TEST_F(RunnerClientTest, ARunnerThatShowsLifeRunsOutOfTime) {
                                   10 * absl::Seconds(limits::kRunnerSilentSeconds))
                                   .status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
+// It was not the candidate that took the time.
+TEST_F(RunnerClientTest, ARunnerInTheBackgroundThatHadNoCoreIsTheInfrastructures) {
+  background_ = true;
+  step_ = absl::Seconds(limits::kRunnerSilentSeconds) / 2;
+  const std::string script = absl::StrCat("while :; do ", kProgress, "done\n");
+  const absl::Status status =
+      Run(script, 10 * absl::Seconds(limits::kRunnerSilentSeconds)).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("goes first")));
+  EXPECT_EQ(GetReason(status), "RUNNER_STARVED");
+  // Starting alone takes more than half of this.
+  EXPECT_THAT(Run(script, absl::Microseconds(2)), StatusIs(absl::StatusCode::kDeadlineExceeded));
 }
 
 TEST_F(RunnerClientTest, WhatIsNoLongerWantedEnds) {

@@ -1,8 +1,10 @@
 // assay-runner: starts guests ahead, takes one request from standard input, writes progress and one
 // report to descriptor 3 and ends. Nothing is ever written to standard output.
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -30,6 +32,7 @@ namespace {
 constexpr int kReportFd = 3;
 constexpr int kGuestsAheadDefault = 2;
 constexpr int kExitUsage = 2;
+constexpr int kLowestPriority = 19;
 
 std::map<std::string, std::string> ParseFlags(int argc, char** argv) {
   std::map<std::string, std::string> flags;
@@ -78,6 +81,17 @@ void Pin(int core) {
   }
 }
 
+// Before there are threads and guests, which inherit it. What a machine refuses leaves the rest.
+void GoToBackground() {
+  const sched_param none = {};
+  (void)sched_setscheduler(0, SCHED_BATCH, &none);
+  (void)setpriority(PRIO_PROCESS, 0, kLowestPriority);
+  // Where sessions are scheduled as groups, priorities count inside of them only. This process has
+  // a session of its own.
+  const assay::UniqueFd group(open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
+  if (group.valid()) (void)assay::WriteAll(group.get(), absl::StrCat(kLowestPriority));
+}
+
 // Ends the process when the worker's end of standard input closes: the worker is gone, and nobody
 // waits for the report. Sleeps in poll, so that it costs a measurement nothing.
 void DieWithWorker() {
@@ -104,7 +118,10 @@ int main(int argc, char** argv) {
                {{"message", "--guest PATH is missing; the worker starts this program"}});
     return kExitUsage;
   }
+  const bool background = IntFlag(flags, "--background", 0) != 0;
+  if (background) GoToBackground();
   assay::GuestOptions guest;
+  if (background) guest.load_timeout *= assay::limits::kBackgroundPatience;
   guest.guest_binary = flags.at("--guest");
   guest.slot = IntFlag(flags, "--slot", 0) * assay::kSlotsPerRunner;
   guest.core = IntFlag(flags, "--guest-core", -1);

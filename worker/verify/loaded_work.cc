@@ -382,6 +382,15 @@ bool LoadedWork::OutputsMatch(const DrawnTransform* transform) {
   return Compare(&unused).right;
 }
 
+std::vector<std::vector<std::byte>> LoadedWork::CopyOutputs() {
+  std::vector<std::vector<std::byte>> outputs;
+  for (size_t output = 0; output < want_.size(); ++output) {
+    const std::span<const std::byte> bytes = options_.candidate->Buffer(output_index(output));
+    outputs.emplace_back(bytes.begin(), bytes.end());
+  }
+  return outputs;
+}
+
 uint64_t LoadedWork::OutputsHash() const {
   uint64_t hash = 0;
   for (size_t i = input_count_; i < workload().tensors.size(); ++i) {

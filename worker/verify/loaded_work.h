@@ -104,6 +104,11 @@ class LoadedWork {
   // itself). Overwrites what Compare expects.
   bool OutputsMatch(const DrawnTransform* transform);
 
+  // The candidate's outputs as they stand, in the problem's order.
+  std::vector<std::vector<std::byte>> CopyOutputs();
+  // Index into workload().tensors of an output.
+  size_t output_index(size_t output) const { return input_count_ + output; }
+
   // Remembers the outputs as they stand under `label`.
   void RememberOutputs(std::string_view label);
   // The label under which the same outputs, bit for bit, were remembered; empty: none.

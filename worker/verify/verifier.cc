@@ -4,21 +4,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "assay/v1/evaluation.pb.h"
+#include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/problem.pb.h"
 #include "base/status.h"
+#include "worker/verify/dependence.h"
 
 namespace assay {
 namespace {
 
 // Calls on the same input after a wrong one, to tell a wrong candidate from an unsteady one.
-constexpr int kRetriesAfterWrong = 2;
+constexpr size_t kRetriesAfterWrong = 2;
+// Calls on the first case of a workload; on an emulated device in as many orders.
+constexpr size_t kFirstCaseCalls = 2;
+constexpr size_t kFirstCaseOrders = 3;
 
 struct PlannedCase {
   InputCaseSpec spec;
   std::string label;
   uint64_t draw = 0;
-  bool repeat = false;  // call twice on the same input
+  bool first = false;  // called more than once on the same input
 };
 
 std::vector<PlannedCase> PlanCases(const v1::Problem& problem, bool battery) {
@@ -28,7 +32,7 @@ std::vector<PlannedCase> PlanCases(const v1::Problem& problem, bool battery) {
   for (InputCaseSpec& spec : specs) {
     PlannedCase planned;
     planned.label = spec.name;
-    planned.repeat = cases.empty();
+    planned.first = cases.empty();
     planned.spec = std::move(spec);
     cases.push_back(std::move(planned));
   }
@@ -36,48 +40,70 @@ std::vector<PlannedCase> PlanCases(const v1::Problem& problem, bool battery) {
   if (battery && cases.size() == 1) {
     PlannedCase again = cases[0];
     again.draw = 1;
-    again.repeat = false;
+    again.first = false;
     again.label = absl::StrCat(again.label, " redrawn");
     cases.push_back(std::move(again));
   }
   return cases;
 }
 
+// The order of call `call` on one case. A workload begins with the natural one.
+uint64_t OrderOf(const VerifyOptions& options, const LoadedWork& work, const PlannedCase& planned,
+                 size_t call) {
+  if (planned.first && call == 0) return 0;
+  return DeriveSeed(options.nonce, absl::StrCat("order ", work.workload().name, planned.label),
+                    call);
+}
+
 // One case after its base was drawn.
-VerifyResult RunCase(LoadedWork* work, const PlannedCase& planned, v1::Verification* record) {
+VerifyResult RunCase(LoadedWork* work, const VerifyOptions& options, const PlannedCase& planned,
+                     uint64_t input_seed, internal::v1::RunnerWorkloadReport* report) {
+  v1::Verification* const record = report->mutable_verification();
+  GuestSession& candidate = work->candidate();
+  const bool has_orders = candidate.has_conditions();
+  const PresentedCase presented = {planned.label, input_seed};
+  OrderCheck orders(work, presented);
   VerifyResult result;
   result.input_case = planned.label;
   work->Present(nullptr);
   bool seen_right = false;
   bool seen_wrong = false;
-  int calls_left = planned.repeat ? 2 : 1;
-  bool retried = false;
-  while (calls_left-- > 0) {
+  size_t calls = !planned.first ? 1 : has_orders ? kFirstCaseOrders : kFirstCaseCalls;
+  for (size_t call = 0; call < calls && !(seen_right && seen_wrong); ++call) {
+    CallConditions conditions;
+    conditions.order = OrderOf(options, *work, planned, call);
+    candidate.SetConditions(conditions);
     result.step = work->Call(GuestCache::kLeave, nullptr);
     if (result.step != Step::kDone) return result;
+    if (planned.first && call == 0 && candidate.observed() != nullptr) {
+      *report->mutable_observed() = *candidate.observed();
+    }
     const OutputVerdict verdict = work->Compare(record);
+    if (has_orders) orders.Note(conditions.order, verdict.right);
+    (verdict.right ? seen_right : seen_wrong) = true;
     if (verdict.right) {
-      seen_right = true;
       work->RememberOutputs(absl::StrCat("verification ", planned.label));
-      continue;
+    } else {
+      if (result.reason.empty()) result.reason = verdict.reason;
+      if (call == 0) calls = 1 + kRetriesAfterWrong;
     }
-    seen_wrong = true;
-    if (result.reason.empty()) result.reason = verdict.reason;
-    if (!seen_right && !retried) {
-      retried = true;
-      calls_left = kRetriesAfterWrong;
-    }
-    if (seen_right) break;
   }
   result.right = !seen_wrong;
-  result.nondeterministic = seen_wrong && seen_right;
+  result.step = orders.Conclude(report);
+  result.nondeterministic = seen_wrong && (seen_right || orders.right_serially());
+  if (result.step != Step::kDone || !result.right || !planned.first) return result;
+  // Where nothing is approximate nothing can err.
+  if (report->observed().special_operations() > 0) {
+    result.step = CheckApproximations(work, presented, report);
+  }
   return result;
 }
 
 }  // namespace
 
 absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& options,
-                                        v1::Verification* record) {
+                                        internal::v1::RunnerWorkloadReport* report) {
+  v1::Verification* const record = report->mutable_verification();
   VerifyResult result;
   for (const PlannedCase& planned : PlanCases(work->problem(), options.battery)) {
     const uint64_t seed =
@@ -89,7 +115,7 @@ absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& o
       record->set_input_fingerprint(work->InputFingerprint());
     }
     record->add_cases(planned.label);
-    result = RunCase(work, planned, record);
+    result = RunCase(work, options, planned, seed, report);
     if (result.step != Step::kDone || !result.right) {
       record->set_failed_case(planned.label);
       return result;

@@ -1,4 +1,5 @@
-// Verification of one workload: the battery of input cases, every output compared.
+// Verification of one workload: the battery of input cases, every output compared. On an emulated
+// device the first case is called in several orders, and once with approximate functions that err.
 //
 // Blocking; not thread-safe.
 #ifndef ASSAY_WORKER_VERIFY_VERIFIER_H_
@@ -12,10 +13,14 @@
 
 namespace assay {
 
+namespace internal::v1 {
+class RunnerWorkloadReport;
+}
+
 struct VerifyOptions {
   // All input cases of the problem; otherwise x1 alone.
   bool battery = true;
-  // Every input follows from it.
+  // Every input and every order follows from it.
   uint64_t nonce = 0;
 };
 
@@ -29,10 +34,11 @@ struct VerifyResult {
   bool nondeterministic = false;
 };
 
-// Fills `record`. Stops at the first case that fails. The work keeps the base of the case that ran
-// last.
+// Fills the report's verification and, on an emulated device, what was observed and what the
+// outputs depend on. Stops at the first case that fails. The work keeps the base of the case that
+// ran last.
 absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& options,
-                                        v1::Verification* record);
+                                        internal::v1::RunnerWorkloadReport* report);
 
 }  // namespace assay
 

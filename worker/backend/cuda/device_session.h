@@ -36,8 +36,7 @@ struct DeviceSessionOptions {
   const v1::CandidateSpec* candidate = nullptr;  // outlives the session
   ValueMap configuration;
   ResolvedWorkload workload;
-  // Follows from the nonce. On the emulated driver of the orders that hardware leaves open, where
-  // the first call has the natural one; on a real one of places and guard patterns.
+  // Follows from the nonce: of the distances between buffers, and on a real driver of guard patterns.
   uint64_t seed = 0;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
+#include "assay/v1/evaluation.pb.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "worker/backend/cuda/device_program.h"
@@ -66,6 +67,44 @@ GuestEnd EndOf(const AssayEmulatorFault& fault) {
   return end;
 }
 
+void FillObserved(const AssayEmulatorReport& report, v1::ObservedWork* observed) {
+  const cuda::AssayEmulatorCounters& counters = report.counters;
+  observed->set_launches(static_cast<int64_t>(report.launches));
+#define ASSAY_COPY_COUNTER(name) observed->set_##name(static_cast<int64_t>(counters.name))
+  ASSAY_COPY_COUNTER(warp_instructions);
+  ASSAY_COPY_COUNTER(thread_instructions);
+  ASSAY_COPY_COUNTER(f16_flops);
+  ASSAY_COPY_COUNTER(f32_flops);
+  ASSAY_COPY_COUNTER(f64_flops);
+  ASSAY_COPY_COUNTER(tensor_flops);
+  ASSAY_COPY_COUNTER(special_operations);
+  ASSAY_COPY_COUNTER(integer_operations);
+  ASSAY_COPY_COUNTER(global_load_bytes);
+  ASSAY_COPY_COUNTER(global_store_bytes);
+  ASSAY_COPY_COUNTER(shared_load_bytes);
+  ASSAY_COPY_COUNTER(shared_store_bytes);
+  ASSAY_COPY_COUNTER(local_bytes);
+  ASSAY_COPY_COUNTER(atomic_operations);
+  ASSAY_COPY_COUNTER(global_sectors);
+  ASSAY_COPY_COUNTER(global_sectors_least);
+  ASSAY_COPY_COUNTER(shared_accesses);
+  ASSAY_COPY_COUNTER(shared_bank_conflicts);
+  ASSAY_COPY_COUNTER(branches);
+  ASSAY_COPY_COUNTER(divergent_branches);
+  ASSAY_COPY_COUNTER(barriers);
+#undef ASSAY_COPY_COUNTER
+}
+
+// What has to be set to see a fault again; empty for the natural order.
+std::string Describe(const CallConditions& conditions) {
+  std::string text;
+  if (conditions.order != 0) absl::StrAppend(&text, "; in order ", conditions.order);
+  if (conditions.perturb_approximations) {
+    absl::StrAppend(&text, "; with approximate functions that err within their documented bounds");
+  }
+  return text;
+}
+
 class EmulatedSession : public GuestSession {
  public:
   EmulatedSession(const CudaDriver* driver, const EmulatedDeviceOptions& device,
@@ -86,7 +125,11 @@ class EmulatedSession : public GuestSession {
   using GuestSession::Call;
   std::optional<CallTiming> Call(GuestCache cache, absl::Duration timeout,
                                  const std::function<void()>& once_armed) override;
+  // Emulated calls carry no time.
   std::optional<CallTiming> CallEmpty(GuestCache cache) override { return CallTiming(); }
+  bool has_conditions() const override { return true; }
+  void SetConditions(const CallConditions& conditions) override { conditions_ = conditions; }
+  const v1::ObservedWork* observed() const override { return &observed_; }
   const std::optional<GuestEnd>& ended() const override { return end_; }
   std::string output() override { return CleanText(output_); }
   const std::vector<std::string>& walls() const override { return walls_; }
@@ -101,7 +144,7 @@ class EmulatedSession : public GuestSession {
     CUdeviceptr address = 0;      // 0: no bytes
   };
 
-  absl::Status Configure(uint64_t seed);
+  absl::Status Configure(const CallConditions& conditions);
   absl::Status OpenContext();
   absl::Status AllocateAll();
   absl::Status Allocate(DeviceBuffer* buffer);
@@ -122,19 +165,21 @@ class EmulatedSession : public GuestSession {
   std::unique_ptr<DeviceProgram> program_;
   std::vector<DeviceBuffer> tensors_;
   std::vector<DeviceBuffer> workspaces_;
-  uint64_t calls_ = 0;
+  CallConditions conditions_;
+  v1::ObservedWork observed_;
   std::optional<GuestEnd> end_;
   std::string output_;
   std::vector<std::string> walls_ = {"device-tier"};
   std::vector<std::string> missing_walls_;
 };
 
-absl::Status EmulatedSession::Configure(uint64_t seed) {
+absl::Status EmulatedSession::Configure(const CallConditions& conditions) {
   cuda::AssayEmulatorOptions options = {};
   options.struct_bytes = sizeof(options);
   options.arch = static_cast<uint32_t>(device_.arch);
-  options.seed = seed;
-  options.host_threads = static_cast<uint32_t>(device_.host_threads);
+  options.seed = conditions.order;
+  options.host_threads = conditions.serial ? 1 : static_cast<uint32_t>(device_.host_threads);
+  options.perturb_approximations = conditions.perturb_approximations ? 1 : 0;
   options.check_races = 1;
   options.instructions_max = kInstructionsMax;
   options.device_bytes = kDeviceBytes;
@@ -200,7 +245,9 @@ absl::Status EmulatedSession::Load(int artifact_fd, const std::vector<GuestBuffe
         {buffer.name, buffer.bytes, buffer.writable, std::vector<std::byte>(buffer.bytes), 0});
   }
   ASSAY_ASSIGN_OR_RETURN(const std::string ptx, ReadArtifact(artifact_fd));
-  ASSAY_RETURN_IF_ERROR(Configure(options_.seed));
+  CallConditions gaps;
+  gaps.order = options_.seed;
+  ASSAY_RETURN_IF_ERROR(Configure(gaps));
   ASSAY_RETURN_IF_ERROR(OpenContext());
   end_ = program_->LoadModule(ptx);
   if (end_.has_value()) return absl::OkStatus();
@@ -249,7 +296,11 @@ void EmulatedSession::TakeReport() {
         const size_t room = limits::kGuestOutputBytesMax -
                             std::min(limits::kGuestOutputBytesMax, self->output_.size());
         self->output_.append(report->output, std::min<size_t>(room, report->output_bytes));
-        if (report->fault_count > 0) self->end_ = EndOf(report->faults[0]);
+        self->observed_.Clear();
+        FillObserved(*report, &self->observed_);
+        if (report->fault_count == 0) return;
+        self->end_ = EndOf(report->faults[0]);
+        self->end_->message += Describe(self->conditions_);
       },
       this);
 }
@@ -258,10 +309,7 @@ std::optional<CallTiming> EmulatedSession::Call(GuestCache cache, absl::Duration
                                                 const std::function<void()>& once_armed) {
   if (end_.has_value()) return std::nullopt;
   if (once_armed) once_armed();
-  // The natural order first, then others: a result that changes with them is seen by whoever
-  // compares.
-  const uint64_t seed = calls_++ == 0 ? 0 : options_.seed + calls_;
-  absl::Status ready = Configure(seed);
+  absl::Status ready = Configure(conditions_);
   if (ready.ok()) ready = RefillAll();
   if (!ready.ok()) {
     Lose(ready);
