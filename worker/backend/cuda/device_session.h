@@ -36,7 +36,8 @@ struct DeviceSessionOptions {
   const v1::CandidateSpec* candidate = nullptr;  // outlives the session
   ValueMap configuration;
   ResolvedWorkload workload;
-  // Follows from the nonce: of the distances between buffers, and on a real driver of guard patterns.
+  // Follows from the nonce: of the distances between buffers, and on a real driver of guard
+  // patterns.
   uint64_t seed = 0;
 };
 
