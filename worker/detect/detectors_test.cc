@@ -17,7 +17,7 @@ TEST(DetectorsTest, NamesAreDistinctAndStable) {
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
   EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
                                             "faster_than_ceiling", "bimodal_times",
-                                            "forbidden_source", "device_checks"));
+                                            "forbidden_source", "device_checks", "device_timers"));
 }
 
 TEST(DeviceChecksTest, AFaultIsProofAtItsLineATrapIsNot) {
