@@ -1,9 +1,12 @@
 #include "worker/agent/device_backend.h"
 
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -79,6 +82,24 @@ std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts) {
   return absl::StrCat("cuda-", name.empty() ? "unknown" : name, "-sm_", facts.compute_capability());
 }
 
+absl::Status CheckDriverReads(const std::string& compiler, int driver_version) {
+  const std::vector<std::string> words =
+      absl::StrSplit(compiler, absl::ByAnyChar(" ."), absl::SkipEmpty());
+  int major = 0;
+  int minor = 0;
+  if (words.size() < 3 || !absl::SimpleAtoi(words[1], &major) ||
+      !absl::SimpleAtoi(words[2], &minor)) {
+    return absl::InternalError(absl::StrCat("a compiler without a version: ", compiler));
+  }
+  if (1000 * major + 10 * minor <= driver_version) return absl::OkStatus();
+  return ErrorWithReason(
+      absl::StatusCode::kUnavailable, "DRIVER_TOO_OLD",
+      absl::StrCat(compiler, " writes PTX that the device's driver, of CUDA ",
+                   driver_version / 1000, ".", driver_version % 1000 / 10,
+                   ", does not know; update the driver, or set ASSAY_CUDA_ROOT to a toolkit that "
+                   "is no newer"));
+}
+
 int PreflightArch(int compute_capability) {
   int arch = kEmulatedArchs[0];
   for (const int known : kEmulatedArchs) {
@@ -103,6 +124,15 @@ absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths
                          AskRunner(paths.cuda_driver, ordinal, runners));
   ASSAY_ASSIGN_OR_RETURN(DeviceParts parts, MakeBuilders(paths, facts.compute_capability()));
   DeviceBackend& backend = parts.backend;
+  if (parts.cuda != nullptr) {
+    backend.cuda_missing = CheckDriverReads(parts.cuda->compiler(), facts.driver_version());
+    if (!backend.cuda_missing.ok()) {
+      Log(LogLevel::kWarning, "no_cuda_builder",
+          {{"message", std::string(backend.cuda_missing.message())}});
+      parts.cuda.reset();
+      backend.cuda = nullptr;
+    }
+  }
   backend.driver = paths.cuda_driver;
   backend.is_emulated = false;
   backend.arch = PreflightArch(facts.compute_capability());

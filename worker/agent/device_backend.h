@@ -43,6 +43,10 @@ absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths
 // "cuda-nvidia-h100-pcie-sm_90".
 std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts);
 
+// UNAVAILABLE with reason DRIVER_TOO_OLD when `compiler`, "NVRTC 13.0", is of a later CUDA than the
+// driver (1000 major + 10 minor): the driver would not know its PTX.
+absl::Status CheckDriverReads(const std::string& compiler, int driver_version);
+
 // The compute capability that the emulated driver has for a preflight: the largest that is not
 // above the device's.
 int PreflightArch(int compute_capability);

@@ -43,6 +43,27 @@ TEST(DeviceBackendTest, PreflightsOnTheNearestCapabilityThatIsNotAbove) {
   for (const auto& c : cases) EXPECT_EQ(PreflightArch(c.capability), c.want) << c.capability;
 }
 
+TEST(DeviceBackendTest, PtxOfALaterCudaThanTheDriversIsNotSentToIt) {
+  const struct {
+    const char* compiler;
+    int driver;
+    absl::StatusCode want;
+  } cases[] = {
+      {"NVRTC 13.0", 13000, absl::StatusCode::kOk},
+      {"NVRTC 12.8", 13000, absl::StatusCode::kOk},
+      {"NVRTC 13.0", 12080, absl::StatusCode::kUnavailable},
+      {"NVRTC 12.9", 12080, absl::StatusCode::kUnavailable},
+      {"NVRTC", 13000, absl::StatusCode::kInternal},
+  };
+  for (const auto& c : cases) {
+    const absl::Status status = CheckDriverReads(c.compiler, c.driver);
+    EXPECT_EQ(status.code(), c.want) << c.compiler << ", driver " << c.driver;
+    if (c.want == absl::StatusCode::kUnavailable) {
+      EXPECT_THAT(status, HasReason("DRIVER_TOO_OLD"));
+    }
+  }
+}
+
 class CudaDeviceTest : public ::testing::Test {
  protected:
   void SetUp() override {

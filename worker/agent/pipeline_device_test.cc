@@ -16,7 +16,7 @@ class PipelineDeviceTest : public PipelineTest {
   void SetUp() override {
     PipelineTest::SetUp();
     work_.mutable_candidate()->mutable_spec()->set_language(v1::PTX);
-    work_.mutable_candidate()->mutable_spec()->set_summary("the candidate");
+    work_.mutable_candidate()->mutable_spec()->set_label("the candidate");
     DeviceBackend device;
     device.driver = "libcuda.so.1";
     device.is_emulated = false;
@@ -73,14 +73,14 @@ TEST_F(PipelineDeviceTest, PairsRunEachCandidateByItsOwnPlan) {
   work_.mutable_evaluation()->set_pair_count(2);
   FillCandidate("base.cu", work_.mutable_baseline_candidate());
   work_.mutable_baseline_candidate()->mutable_spec()->set_language(v1::CUDA_CPP);
-  work_.mutable_baseline_candidate()->mutable_spec()->set_summary("the baseline");
+  work_.mutable_baseline_candidate()->mutable_spec()->set_label("the baseline");
   ASSERT_OK(Judge());
   EXPECT_EQ(outcome_.verdict(), v1::PASSED) << outcome_.message();
   EXPECT_EQ(cuda_.requests.size(), 1u);
   EXPECT_EQ(outcome_.pairs_size(), 4);
   for (const RunnerRequest& request : runners_.requests) {
     const bool is_base = request.candidate_artifact() == "/artifacts/base.cu";
-    EXPECT_EQ(request.device().candidate().summary(), is_base ? "the baseline" : "the candidate");
+    EXPECT_EQ(request.device().candidate().label(), is_base ? "the baseline" : "the candidate");
   }
 }
 

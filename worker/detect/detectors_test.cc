@@ -17,8 +17,8 @@ TEST(DetectorsTest, NamesAreDistinctAndStable) {
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
   EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
                                             "faster_than_ceiling", "bimodal_times",
-                                            "forbidden_source", "device_checks", "order_dependence",
-                                            "approximation_dependence"));
+                                            "forbidden_source", "device_checks", "device_timers",
+                                            "order_dependence", "approximation_dependence"));
 }
 
 // A wrong output in one order is proof; sums that round differently are worth knowing, no more.
