@@ -170,7 +170,7 @@ class Execution {
       VerifyOptions options;
       options.battery = false;
       options.nonce = request_.nonce();
-      v1::Verification unused;
+      RunnerWorkloadReport unused;
       ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &unused));
     }
     std::string note;
