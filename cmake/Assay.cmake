@@ -40,7 +40,7 @@ endfunction()
 
 # assay_test(name SRCS a_test.cc ... [DEPS targets] [LABEL unit] [TIMEOUT 120])
 # One GoogleTest binary per folder keeps link time low. The labels are: unit (fast), integration (starts processes),
-# simulation, tidy. A test that the machine cannot run calls GTEST_SKIP and is reported as skipped.
+# simulation, tidy, gpu (needs one). A test that the machine cannot run calls GTEST_SKIP and is reported as skipped.
 function(assay_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SRCS;DEPS" ${ARGN})
   if(NOT ARG_LABEL)

@@ -290,7 +290,9 @@ class Calibrator {
   int64_t l3_ = 0;
 };
 
-void NameByContent(v1::Calibration* calibration) {
+}  // namespace
+
+void NameCalibration(v1::Calibration* calibration) {
   DigestBuilder digest;
   digest.Add(calibration->method()).Add(calibration->measure_time().seconds());
   for (const v1::CeilingPoint& point : calibration->points()) {
@@ -300,8 +302,6 @@ void NameByContent(v1::Calibration* calibration) {
   calibration->set_name(digest.Finish());
 }
 
-}  // namespace
-
 absl::Status Calibrate(const CalibrateOptions& options, v1::Calibration* calibration) {
   calibration->Clear();
   calibration->set_method(absl::StrCat(Av(kCalibrationMethod), " ", BestMicrobench().name,
@@ -309,7 +309,7 @@ absl::Status Calibrate(const CalibrateOptions& options, v1::Calibration* calibra
                                        " a point, pinned"));
   calibration->mutable_measure_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   ASSAY_RETURN_IF_ERROR(Calibrator(options, calibration).Run());
-  NameByContent(calibration);
+  NameCalibration(calibration);
   return absl::OkStatus();
 }
 
@@ -326,7 +326,11 @@ void MergeCalibration(const v1::Calibration& other, v1::Calibration* calibration
     }
     if (!known) *calibration->add_points() = theirs;
   }
-  NameByContent(calibration);
+  const auto shorter = [](double a, double b) { return a > 0 && b > 0 ? std::min(a, b) : a + b; };
+  calibration->set_launch_ns(shorter(calibration->launch_ns(), other.launch_ns()));
+  calibration->set_launch_interval_ns(
+      shorter(calibration->launch_interval_ns(), other.launch_interval_ns()));
+  NameCalibration(calibration);
 }
 
 std::string CalibrationPath(const std::string& state_directory, const MachineFacts& machine,

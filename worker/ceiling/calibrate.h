@@ -31,9 +31,12 @@ struct CalibrateOptions {
 // Runs the microbenchmarks, pinned. Blocks for some seconds; the machine must be otherwise idle.
 absl::Status Calibrate(const CalibrateOptions& options, v1::Calibration* calibration);
 
-// Per kernel, cores and footprint the higher rate of the two: noise only ever slows a
-// microbenchmark down. Renames the result.
+// Per kernel, cores and footprint the higher rate of the two, and the shorter launches: noise only
+// ever slows a microbenchmark down. Renames the result.
 void MergeCalibration(const v1::Calibration& other, v1::Calibration* calibration);
+
+// By a digest of method, time and points.
+void NameCalibration(v1::Calibration* calibration);
 
 // Names the file by processor, microcode, kernel and method, so that a change of any of them
 // measures anew.

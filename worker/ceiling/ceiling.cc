@@ -21,7 +21,25 @@ struct Mix {
 constexpr Mix kMixes[] = {{"read", 0.0}, {"triad", 1.0 / 3}, {"copy", 0.5}, {"write", 1.0}};
 constexpr double kSameShare = 0.03;
 
-std::string CoresText(int cores) { return absl::StrCat(cores, cores == 1 ? " core" : " cores"); }
+// What computes a unit's operations, and how many of its own each of them takes. A tensor core
+// takes three products for one of f32: of TF32 or f16 parts that hold high and low bits.
+struct UnitSource {
+  int unit;
+  const char* kernel;
+  int products;
+};
+constexpr UnitSource kUnitSources[] = {
+    {v1::WorkModel::FLOP_F32, "fma_f32", 1},  {v1::WorkModel::FLOP_F32, "mma_tf32", 3},
+    {v1::WorkModel::FLOP_F32, "mma_f16", 3},  {v1::WorkModel::FLOP_F64, "fma_f64", 1},
+    {v1::WorkModel::FLOP_F64, "mma_f64", 1},  {v1::WorkModel::FLOP_F16, "fma_f16", 1},
+    {v1::WorkModel::FLOP_F16, "mma_f16", 1},  {v1::WorkModel::FLOP_BF16, "mma_bf16", 1},
+    {v1::WorkModel::OP_INT8, "madd_int8", 1}, {v1::WorkModel::OP_INT8, "mma_int8", 1},
+};
+
+std::string CoresText(int cores) {
+  if (cores == kWholeDevice) return "whole device";
+  return absl::StrCat(cores, cores == 1 ? " core" : " cores");
+}
 
 // The rate of one stream kernel for a footprint.
 Rate StreamRate(const v1::Calibration& calibration, const std::string& kernel,
@@ -75,25 +93,26 @@ Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, doub
 }
 
 Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores) {
-  const char* kernel = nullptr;
-  if (unit == v1::WorkModel::FLOP_F32) kernel = "fma_f32";
-  if (unit == v1::WorkModel::FLOP_F64) kernel = "fma_f64";
-  if (unit == v1::WorkModel::OP_INT8) kernel = "madd_int8";
-  if (unit == v1::WorkModel::FLOP_F16) kernel = "mma_f16";
-  if (unit == v1::WorkModel::FLOP_BF16) kernel = "mma_bf16";
-  Rate rate;
-  if (kernel == nullptr) return rate;
-  for (const v1::CeilingPoint& point : calibration.points()) {
-    if (point.kernel() != kernel || point.cores() != cores) continue;
-    rate.per_second = std::max(rate.per_second, point.rate_per_second());
+  Rate best;
+  for (const UnitSource& source : kUnitSources) {
+    if (source.unit != unit) continue;
+    for (const v1::CeilingPoint& point : calibration.points()) {
+      if (point.kernel() != source.kernel || point.cores() != cores) continue;
+      const double rate = point.rate_per_second() / source.products;
+      if (rate <= best.per_second) continue;
+      best.per_second = rate;
+      best.basis = absl::StrFormat("%s%s %s %.1f Gop/s", source.kernel,
+                                   source.products == 1 ? "" : " by three products",
+                                   CoresText(cores), rate / 1e9);
+    }
   }
-  rate.basis =
-      rate.per_second > 0
-          ? absl::StrFormat("%s %s %.1f Gop/s", kernel, CoresText(cores), rate.per_second / 1e9)
-          : absl::StrCat("this device has no measured rate of ",
-                         v1::WorkModel::Unit_Name(static_cast<v1::WorkModel::Unit>(unit)),
-                         ", so its operations set no limit");
-  return rate;
+  if (best.per_second == 0 && unit != v1::WorkModel::NONE &&
+      unit != v1::WorkModel::UNIT_UNSPECIFIED) {
+    best.basis = absl::StrCat("this device has no measured rate of ",
+                              v1::WorkModel::Unit_Name(static_cast<v1::WorkModel::Unit>(unit)),
+                              ", so its operations set no limit");
+  }
+  return best;
 }
 
 void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, double launch_ns,
@@ -115,7 +134,10 @@ void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, do
       std::max({ceiling->memory_time_ns(), ceiling->compute_time_ns(), ceiling->launch_time_ns()}));
   if (ceiling->time_ns() == ceiling->launch_time_ns()) {
     ceiling->set_bound(v1::Ceiling::LAUNCH);
-    ceiling->set_basis(absl::StrFormat("handshake of a timed call %.0f ns", launch_ns));
+    ceiling->set_basis(absl::StrFormat(
+        "%s %.0f ns",
+        cores == kWholeDevice ? "launch of an empty kernel" : "handshake of a timed call",
+        launch_ns));
   } else if (ceiling->time_ns() == ceiling->compute_time_ns()) {
     ceiling->set_bound(v1::Ceiling::COMPUTE);
     ceiling->set_basis(compute.basis);

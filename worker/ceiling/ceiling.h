@@ -16,6 +16,9 @@ class Ceiling;
 // Above this efficiency a time is not believed.
 inline constexpr double kEfficiencyMax = 1.05;
 
+// In place of a number of cores: a GPU.
+inline constexpr int kWholeDevice = 0;
+
 // A measured rate and how to name it.
 struct Rate {
   double per_second = 0;  // 0: nothing applicable was measured
@@ -32,12 +35,12 @@ struct Rate {
 Rate MemoryRate(const v1::Calibration& calibration, double footprint_bytes, double written_share,
                 int cores);
 
-// Operations per second for a value of assay.v1.WorkModel.Unit; 0 for NONE, and for a unit of which
-// no rate was measured, which the basis then says.
+// Operations per second for a value of assay.v1.WorkModel.Unit, by the fastest unit that computes
+// them; 0 for NONE, and for a unit of which no rate was measured, which the basis then says.
 Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores);
 
-// time = max(memory, compute, launch). `launch_ns` is the measured handshake: no timed call can be
-// shorter.
+// time = max(memory, compute, launch). `launch_ns` is the measured handshake, or the calibration's
+// launch_ns on a GPU: no timed call can be shorter.
 void ComputeCeiling(const WorkCost& cost, const v1::Calibration& calibration, double launch_ns,
                     int cores, v1::Ceiling* ceiling);
 

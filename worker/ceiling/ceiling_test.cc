@@ -153,6 +153,43 @@ TEST(CeilingTest, AUnitWithoutARateIsNamed) {
   EXPECT_EQ(ceiling.basis().find("no measured rate"), std::string::npos) << ceiling.basis();
 }
 
+// A GPU: 0 cores, the L2 above DRAM, tensor cores beside multiply-add.
+TEST(CeilingTest, OfAWholeDeviceTheFastestUnitCounts) {
+  v1::Calibration calibration;
+  AddPoint("copy", kWholeDevice, 20 << 20, 4e12, "L2", &calibration);
+  AddPoint("copy", kWholeDevice, 640 << 20, 2e12, "DRAM", &calibration);
+  AddPoint("fma_f32", kWholeDevice, 0, 20e12, "", &calibration);
+  AddPoint("fma_f64", kWholeDevice, 0, 10e12, "", &calibration);
+  AddPoint("mma_tf32", kWholeDevice, 0, 150e12, "", &calibration);
+  AddPoint("mma_f64", kWholeDevice, 0, 19e12, "", &calibration);
+  AddPoint("mma_int8", kWholeDevice, 0, 600e12, "", &calibration);
+  const struct {
+    WorkCost cost;
+    v1::Ceiling::Bound bound;
+    double time_ns;
+    const char* basis;
+  } rows[] = {
+      {Cost(v1::WorkModel::NONE, 0, 1e9, 1e9), v1::Ceiling::MEMORY, 1e6,
+       "copy DRAM whole device 2000.0 GB/s"},
+      {Cost(v1::WorkModel::NONE, 0, 10e6, 10e6), v1::Ceiling::MEMORY, 5e3, "copy L2 whole device"},
+      {Cost(v1::WorkModel::FLOP_F32, 5e12, 1e3, 1e3), v1::Ceiling::COMPUTE, 1e8,
+       "mma_tf32 by three products whole device 50000.0 Gop/s"},
+      {Cost(v1::WorkModel::FLOP_F64, 19e12, 1e3, 1e3), v1::Ceiling::COMPUTE, 1e9,
+       "mma_f64 whole device"},
+      {Cost(v1::WorkModel::OP_INT8, 6e12, 1e3, 1e3), v1::Ceiling::COMPUTE, 1e7, "mma_int8"},
+      {Cost(v1::WorkModel::FLOP_F32, 1e3, 1e3, 1e3), v1::Ceiling::LAUNCH, 2100,
+       "launch of an empty kernel 2100 ns"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.basis);
+    v1::Ceiling ceiling;
+    ComputeCeiling(row.cost, calibration, 2100, kWholeDevice, &ceiling);
+    EXPECT_EQ(ceiling.bound(), row.bound) << ceiling.DebugString();
+    EXPECT_NEAR(ceiling.time_ns(), row.time_ns, row.time_ns * 1e-9) << ceiling.DebugString();
+    EXPECT_THAT(ceiling.basis(), HasSubstr(row.basis));
+  }
+}
+
 TEST(CalibrationTest, MergeKeepsTheHigherRatesAndRenames) {
   v1::Calibration known = MakeCalibration();
   v1::Calibration fresh;
@@ -160,7 +197,12 @@ TEST(CalibrationTest, MergeKeepsTheHigherRatesAndRenames) {
   AddPoint("read", 1, 256 << 10, 1e9, "L2", &fresh);
   AddPoint("read", 1, 999, 7e9, "L1", &fresh);
   const int before = known.points_size();
+  known.set_launch_ns(2500);
+  fresh.set_launch_ns(2100);
+  fresh.set_launch_interval_ns(1500);
   MergeCalibration(fresh, &known);
+  EXPECT_EQ(known.launch_ns(), 2100);
+  EXPECT_EQ(known.launch_interval_ns(), 1500);
   EXPECT_EQ(known.points_size(), before + 1);
   EXPECT_DOUBLE_EQ(known.points(0).rate_per_second(), 120e9);
   EXPECT_DOUBLE_EQ(known.points(1).rate_per_second(), 50e9);
