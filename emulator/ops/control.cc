@@ -102,7 +102,9 @@ absl::Status DecodeBranch(const Instruction& instruction, Decoder* decoder, Op* 
     return absl::InvalidArgumentError("branches to no label");
   op->handler = Branch;
   decoder->info()->op_class = OpClass::kControl;
-  return decoder->BranchTo(instruction.operands[0].symbol, op);
+  ASSAY_RETURN_IF_ERROR(decoder->BranchTo(instruction.operands[0].symbol, op));
+  if (op->list_size != 0) return absl::InvalidArgumentError("branches to a list of labels");
+  return absl::OkStatus();
 }
 
 absl::Status DecodeBranchIndexed(const Instruction& instruction, Decoder* decoder, Op* op) {
@@ -114,7 +116,9 @@ absl::Status DecodeBranchIndexed(const Instruction& instruction, Decoder* decode
   ASSAY_ASSIGN_OR_RETURN(op->a, decoder->Source(instruction.operands[0], Type::kU32));
   op->handler = BranchIndexed;
   decoder->info()->op_class = OpClass::kControl;
-  return decoder->BranchTo(instruction.operands[1].symbol, op);
+  ASSAY_RETURN_IF_ERROR(decoder->BranchTo(instruction.operands[1].symbol, op));
+  if (op->list_size == 0) return absl::InvalidArgumentError("has no list of labels");
+  return absl::OkStatus();
 }
 
 absl::Status DecodeExit(const Instruction& instruction, Decoder* decoder, Op* op) {
@@ -152,6 +156,13 @@ absl::Status DecodeFence(const Instruction& instruction, Decoder* decoder, Op* o
                      modifiers.Take("mbarrier_init")) {
       continue;
     }
+    // Every proxy sees the same memory here: fence.proxy.async, .alias, .tensormap::generic.
+    if (!membar && modifiers.Take("proxy") && !modifiers.at_end()) {
+      modifiers.Skip();
+      modifiers.Take("global");
+      if (!modifiers.Take("shared::cta")) modifiers.Take("shared::cluster");
+      continue;
+    }
     break;
   }
   ASSAY_RETURN_IF_ERROR(modifiers.Finish());
@@ -178,6 +189,7 @@ void AddControlOps(OpTable* table) {
   table->Add("fence", DecodeFence);
   table->Add("pmevent", DecodeNothing);
   table->Add("griddepcontrol", DecodeNothing);
+  table->Add("setmaxnreg", DecodeNothing);  // registers are not scarce here
 }
 
 }  // namespace assay::emulator

@@ -327,10 +327,10 @@ absl::Status DecodeAccess(const Instruction& instruction, bool load, Decoder* de
   if (m.space == Space::kParam && !address.symbol.empty()) {
     ASSAY_ASSIGN_OR_RETURN(place, decoder->FindParam(address.symbol));
     const int64_t offset = address.offset;
-    if (offset < 0 || offset + bytes * m.vector > place->bytes) {
-      return absl::InvalidArgumentError(absl::StrCat("accesses bytes ", offset, " to ",
-                                                     offset + bytes * m.vector - 1, " of ",
-                                                     address.symbol, ", which has ", place->bytes));
+    if (offset < 0 || offset > place->bytes - bytes * m.vector) {
+      return absl::InvalidArgumentError(absl::StrCat("accesses ", bytes * m.vector, " bytes at ",
+                                                     offset, " of ", address.symbol, ", which has ",
+                                                     place->bytes));
     }
     if (place->is_kernel_parameter && !load)
       return absl::InvalidArgumentError("writes a parameter of the kernel");

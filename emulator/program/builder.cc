@@ -16,6 +16,8 @@ namespace {
 
 constexpr uint32_t kLocalBytesMax = 512 << 10;  // of one thread, as on devices
 constexpr size_t kOpsMax = 2'000'000;
+constexpr int64_t kParameterBytesMax = 32764;  // of a kernel, as since PTX 8.1
+constexpr size_t kCallDepthMax = 256;
 
 }  // namespace
 
@@ -28,6 +30,10 @@ absl::Status ProgramBuilder::OrderFunctions(const Function* function,
                      " calls itself, directly or not, which is not emulated"));
   }
   if (functions_.count(function->name) != 0) return absl::OkStatus();
+  if (path->size() >= kCallDepthMax) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "kernel ", program_->kernel, ": calls nest deeper than ", kCallDepthMax, " functions"));
+  }
   path->push_back(function);
   for (const Instruction& instruction : function->instructions) {
     if (instruction.mnemonic != "call") continue;
@@ -52,6 +58,11 @@ absl::Status ProgramBuilder::LayOutParameters(FunctionLayout* layout) {
     uint64_t offset = 0;
     for (const Parameter& parameter : function.parameters) {
       offset = RoundUp(offset, static_cast<uint64_t>(std::max<int64_t>(1, parameter.align)));
+      if (parameter.bytes > kParameterBytesMax - static_cast<int64_t>(offset)) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("kernel ", function.name, " takes more than ", kParameterBytesMax,
+                         " bytes of parameters; pass a pointer instead"));
+      }
       layout->params[parameter.name] = {true, static_cast<uint32_t>(offset), parameter.bytes};
       program_->parameters.push_back({parameter.name, parameter.type, static_cast<uint32_t>(offset),
                                       static_cast<uint32_t>(parameter.bytes)});
@@ -66,17 +77,15 @@ absl::Status ProgramBuilder::LayOutParameters(FunctionLayout* layout) {
           return absl::UnimplementedError(
               absl::StrCat("function ", function.name, " takes parameters in registers"));
         }
-        layout->params[parameter.name] = {false, Allocate(static_cast<int>(parameter.bytes)),
-                                          parameter.bytes};
+        layout->params[parameter.name] = {false, Allocate(parameter.bytes), parameter.bytes};
       }
     }
   }
   for (const Variable& variable : function.variables) {
     if (variable.space != Space::kParam) continue;
-    layout->params[variable.name] = {false, Allocate(static_cast<int>(variable.bytes)),
-                                     variable.bytes};
+    layout->params[variable.name] = {false, Allocate(variable.bytes), variable.bytes};
   }
-  return absl::OkStatus();
+  return CheckRegisterBytes();
 }
 
 absl::Status ProgramBuilder::LayOutShared() {
@@ -134,7 +143,7 @@ absl::Status ProgramBuilder::LayOutLocals(FunctionLayout* layout) {
     if (v.space != Space::kLocal) continue;
     const uint32_t offset =
         RoundUp(program_->local_bytes, static_cast<uint64_t>(std::max<int64_t>(1, v.align)));
-    if (v.bytes > kLocalBytesMax - offset) {
+    if (v.bytes > int64_t{kLocalBytesMax} - offset) {
       return absl::ResourceExhaustedError(absl::StrCat("kernel ", program_->kernel,
                                                        " needs more than ", kLocalBytesMax / 1024,
                                                        " KiB of local memory a thread"));
@@ -169,6 +178,7 @@ absl::Status ProgramBuilder::DecodeInstruction(const Instruction& instruction) {
     op.guard_negated = instruction.guard_negated;
   }
   ASSAY_RETURN_IF_ERROR(decode(instruction, this, &op));
+  ASSAY_RETURN_IF_ERROR(CheckRegisterBytes());
   Emit(op);
   return absl::OkStatus();
 }
@@ -240,16 +250,25 @@ absl::Status ProgramBuilder::CallBuiltin(const Instruction& instruction, std::st
     if (list == nullptr) continue;
     for (const Operand& operand : list->elements) {
       ASSAY_ASSIGN_OR_RETURN(const ParamPlace place, FindParam(operand.symbol));
+      if (place.is_kernel_parameter) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("passes ", operand.symbol, ", which is a parameter of the kernel"));
+      }
       places.push_back(place.offset);
       places.push_back(static_cast<uint32_t>(place.bytes));
     }
   }
-  if (arguments == nullptr || arguments->elements.size() < BuiltinArguments(name)) {
-    return absl::InvalidArgumentError(absl::StrCat("passes too little to ", std::string(name)));
+  const size_t count = arguments == nullptr ? 0 : arguments->elements.size();
+  if (count != BuiltinArguments(name)) {
+    return absl::InvalidArgumentError(absl::StrCat("passes ", count, " values to ",
+                                                   std::string(name), ", which takes ",
+                                                   BuiltinArguments(name)));
   }
+  if (results != nullptr && results->elements.size() > 1)
+    return absl::InvalidArgumentError("returns more than one value");
   Op op;
   op.handler = handler;
-  op.extra = static_cast<uint32_t>(arguments->elements.size());
+  op.extra = static_cast<uint32_t>(count);
   op.list = AddList(places);
   op.list_size = static_cast<uint16_t>(places.size());
   Emit(op);
@@ -334,7 +353,7 @@ void ProgramBuilder::Finish() {
     }
     priority = OrderBlocks(layout.first_op, layout.last_op, successors, priority, program_.get());
   }
-  program_->register_bytes = RoundUp(register_bytes_, 64);
+  program_->register_bytes = static_cast<uint32_t>(register_bytes_);
 }
 
 absl::StatusOr<std::unique_ptr<Program>> ProgramBuilder::Build(std::string_view kernel,
@@ -369,13 +388,12 @@ absl::StatusOr<std::unique_ptr<Program>> ProgramBuilder::Build(std::string_view 
     ASSAY_RETURN_IF_ERROR(DecodeFunction(&functions_[function->name]));
   Finish();
   program_->entry = functions_[entry->name].first_op;
-  uint64_t threads = 1;
+  int64_t threads = 1;
   for (int i = 0; i < 3; ++i) {
     program_->required_threads[i] = static_cast<uint32_t>(entry->required_threads[i]);
-    threads *= static_cast<uint64_t>(std::max<int64_t>(1, entry->max_threads[i]));
+    threads = std::min<int64_t>(threads * std::max<int64_t>(1, entry->max_threads[i]), 1024);
   }
-  if (entry->max_threads[0] > 0)
-    program_->max_threads = static_cast<uint32_t>(std::min<uint64_t>(threads, 1024));
+  if (entry->max_threads[0] > 0) program_->max_threads = static_cast<uint32_t>(threads);
   return std::move(program_);
 }
 

@@ -1,5 +1,6 @@
 // Operands: registers, constants, addresses and labels, and where they lie.
 #include <bit>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -10,17 +11,34 @@
 namespace assay::emulator {
 namespace {
 
-constexpr uint32_t kRegisterBytesMax = 8 << 20;  // of one warp
+constexpr int64_t kRegisterBytesMax = 8 << 20;  // of one warp
+constexpr size_t kTargetsMax = std::numeric_limits<uint16_t>::max();
+constexpr size_t kListEntriesMax = 4'000'000;
+
+// One block a cluster.
+bool IsClusterSize(std::string_view special) {
+  return special == "%cluster_nctarank" || special == "%cluster_nctaid.x" ||
+         special == "%cluster_nctaid.y" || special == "%cluster_nctaid.z";
+}
 
 // Bytes of a lane in the register file.
 int SlotBytes(Type type) { return std::max(2, TypeBytes(type)); }
 
 }  // namespace
 
-uint32_t ProgramBuilder::Allocate(int bytes_per_lane) {
-  const uint32_t offset = register_bytes_;
-  register_bytes_ += RoundUp(static_cast<uint64_t>(bytes_per_lane) * kLanes, 64);
-  return offset;
+uint32_t ProgramBuilder::Allocate(int64_t bytes_per_lane) {
+  const int64_t offset = register_bytes_;
+  register_bytes_ += (bytes_per_lane * kLanes + 63) / 64 * 64;
+  if (register_bytes_ <= kRegisterBytesMax) return static_cast<uint32_t>(offset);
+  register_bytes_ = kRegisterBytesMax + 1;  // and more does not overflow
+  return 0;
+}
+
+absl::Status ProgramBuilder::CheckRegisterBytes() const {
+  if (register_bytes_ <= kRegisterBytesMax) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("kernel ", program_->kernel, " needs more than ", kRegisterBytesMax / 1024,
+                   " KiB of registers and param space of calls a warp"));
 }
 
 uint32_t ProgramBuilder::Scratch(int bytes_per_lane) { return Allocate(bytes_per_lane); }
@@ -43,18 +61,7 @@ uint32_t ProgramBuilder::AddList(const std::vector<uint32_t>& values) {
 
 absl::StatusOr<uint32_t> ProgramBuilder::RegisterOffset(int reg) {
   uint32_t& offset = current_->registers[static_cast<size_t>(reg)];
-  if (offset == kNoRegister) {
-    if (RegisterType(reg) == Type::kPred) {
-      offset = register_bytes_;
-      register_bytes_ += 64;
-    } else {
-      offset = Allocate(SlotBytes(RegisterType(reg)));
-    }
-    if (register_bytes_ > kRegisterBytesMax) {
-      return absl::ResourceExhaustedError(absl::StrCat("the kernel's registers take more than ",
-                                                       kRegisterBytesMax / 1024, " KiB a warp"));
-    }
-  }
+  if (offset == kNoRegister) offset = Allocate(SlotBytes(RegisterType(reg)));
   return offset;
 }
 
@@ -105,6 +112,8 @@ absl::StatusOr<uint32_t> ProgramBuilder::Source(const Operand& operand, Type typ
 absl::StatusOr<uint32_t> ProgramBuilder::SourceAnyWidth(const Operand& operand, Type type,
                                                         int* width) {
   *width = SlotBytes(type);
+  if (*width > 8 && operand.kind != Operand::Kind::kRegister)
+    return absl::InvalidArgumentError("has a constant of 128 bits");
   switch (operand.kind) {
     case Operand::Kind::kRegister:
       if (RegisterType(operand.reg) == Type::kPred)
@@ -128,6 +137,10 @@ absl::StatusOr<uint32_t> ProgramBuilder::SourceAnyWidth(const Operand& operand, 
       return Constant(address + static_cast<uint64_t>(operand.offset), *width);
     }
     case Operand::Kind::kSpecial: {
+      if (IsClusterSize(operand.symbol)) {
+        *width = 4;
+        return Constant(1, 4);
+      }
       const std::optional<SpecialRegister> which = FindSpecialRegister(operand.symbol);
       if (!which.has_value())
         return absl::UnimplementedError(absl::StrCat("special register ", operand.symbol));
@@ -255,6 +268,12 @@ absl::Status ProgramBuilder::BranchTo(std::string_view label, Op* op) {
   if (const auto list = function.branch_targets.find(std::string(label));
       list != function.branch_targets.end()) {
     fixup.is_list = true;
+    const size_t count = list->second.size();
+    if (count > kTargetsMax || program_->lists.size() + count > kListEntriesMax) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("branches to one of ", count, " labels; the limit is ", kTargetsMax,
+                       " a branch, and ", kListEntriesMax, " a kernel"));
+    }
     for (const std::string& name : list->second) ASSAY_RETURN_IF_ERROR(add(name));
     op->list = AddList(std::vector<uint32_t>(list->second.size(), 0));
     op->list_size = static_cast<uint16_t>(list->second.size());

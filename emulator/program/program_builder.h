@@ -59,7 +59,9 @@ class ProgramBuilder : public Decoder {
   Program* program() override { return program_.get(); }
 
  private:
-  uint32_t Allocate(int bytes_per_lane);
+  // What is over the limit of the register file lies at 0, until CheckRegisterBytes tells of it.
+  uint32_t Allocate(int64_t bytes_per_lane);
+  absl::Status CheckRegisterBytes() const;
   absl::StatusOr<uint32_t> RegisterOffset(int reg);
   Type RegisterType(int reg) const {
     return current_->function->registers[static_cast<size_t>(reg)].type;
@@ -95,7 +97,7 @@ class ProgramBuilder : public Decoder {
   std::map<std::pair<uint64_t, int>, uint32_t> constants_;
   std::map<SpecialRegister, uint32_t> specials_;
   std::map<std::string, uint32_t, std::less<>> shared_;  // addresses
-  uint32_t register_bytes_ = 0;
+  int64_t register_bytes_ = 0;
 
   // What is filled in when every operation has its place.
   struct LabelFixup {

@@ -35,6 +35,12 @@ std::optional<SpecialRegister> FindSpecialRegister(std::string_view name) {
       {"%envreg1", R::kEnvreg1},
       {"%envreg2", R::kEnvreg2},
       // One block a cluster.
+      {"%clusterid.x", R::kCtaidX},
+      {"%clusterid.y", R::kCtaidY},
+      {"%clusterid.z", R::kCtaidZ},
+      {"%nclusterid.x", R::kNctaidX},
+      {"%nclusterid.y", R::kNctaidY},
+      {"%nclusterid.z", R::kNctaidZ},
       {"%cluster_ctarank", R::kZero},
       {"%cluster_ctaid.x", R::kZero},
       {"%cluster_ctaid.y", R::kZero},

@@ -1,5 +1,6 @@
 #include "emulator/ptx/declaration.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -65,6 +66,7 @@ absl::Status ParseDeclarator(Reader* reader, const DeclaredType& declared, Decla
   declarator->line = reader->line();
   ASSAY_RETURN_IF_ERROR(reader->Identifier("a name", &declarator->name));
   *bytes = declared.bytes();
+  int64_t row_bytes = *bytes;  // as if no dimension were 0: rows of an empty array have a size too
   while (reader->Accept("[")) {
     if (reader->Accept("]")) {
       if (declarator->is_unsized || !declarator->dimensions.empty()) {
@@ -77,11 +79,12 @@ absl::Status ParseDeclarator(Reader* reader, const DeclaredType& declared, Decla
     ASSAY_RETURN_IF_ERROR(
         ParseIntegerConstant(reader, "the size of an array", 0, INT64_MAX, &size));
     ASSAY_RETURN_IF_ERROR(reader->Expect("]"));
-    if (size > 0 && *bytes > reader->limits().variable_bytes_max / size) {
+    if (size > 0 && row_bytes > reader->limits().variable_bytes_max / size) {
       return reader->Exhausted(absl::StrCat("'", Av(declarator->name), "' takes more than ",
                                             reader->limits().variable_bytes_max, " bytes"));
     }
     *bytes *= size;
+    row_bytes *= std::max<int64_t>(1, size);
     declarator->dimensions.push_back(size);
     if (declarator->dimensions.size() > kDimensionsMax) {
       return reader->Exhausted(

@@ -135,6 +135,7 @@ absl::Status FunctionBodyParser::DeclareVariable(Space space, bool is_extern,
   variable.is_extern = is_extern;
   ASSAY_RETURN_IF_ERROR(scopes_.DeclareVariable(
       declarator.name, is_static ? absl::StrCat("@", function_->name) : "", &variable.name));
+  ASSAY_RETURN_IF_ERROR(reader_->ChargeText(variable.name));
   ASSAY_RETURN_IF_ERROR(
       ParseVariableTail(reader_, declared, declarator, bytes, &variable, references_));
   if (!is_static) {

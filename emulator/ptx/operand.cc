@@ -221,6 +221,7 @@ absl::Status OperandParser::ParseName(Operand* operand) {
     case Binding::Kind::kVector:
       return ParseVectorRegister(name, binding, operand);
     case Binding::Kind::kVariable:
+      ASSAY_RETURN_IF_ERROR(reader_->ChargeText(binding.unique));
       operand->symbol = binding.unique;
       symbols_.emplace_back();
       break;

@@ -339,6 +339,19 @@ TEST(ParserErrorTest, Limits) {
        "nested deeper than 10"},
       {".global .u32 x = 1?2:1?2:3;", absl::StrCat(".global .u32 x = ", Repeat("1?1:", 100'000)),
        "nested deeper than 10"},
+      // The names of both are NAME@FUNCTION: 500 bytes of 20 that are written.
+      {absl::StrCat(".func ", Repeat("f", 500), " {", Repeat(".global .b8 a; {", 9), Repeat("}", 9),
+                    "}"),
+       absl::StrCat(".func ", Repeat("f", 40'000), " {", Repeat(".global .b8 a; {", 9)),
+       "the text has more than 2000 operands"},
+      {absl::StrCat(".func ", Repeat("f", 500), " { .global .b8 a;", Repeat("x a;", 90), "}"),
+       absl::StrCat(".func ", Repeat("f", 5000), " { .global .b8 a;", Repeat("x a;", 90), "}"),
+       "the text has more than 2000 operands"},
+      // An empty array has rows all the same.
+      {".global .b32 x[0][2][3];", ".global .b32 x[0][1048576][1048576];",
+       "'x' takes more than 1000 bytes"},
+      {".global .b32 x[][0][3] = {{}};", ".global .b32 x[][0][2305843009213693952] = {{{},5}};",
+       "'x' takes more than 1000 bytes"},
       {"", absl::StrCat(".global .b8 x", Repeat("[1]", 17), ";"),
        "an array has more than 16 dimensions"},
   };

@@ -54,6 +54,10 @@ class Reader {
 
   // Each counts towards a limit and is RESOURCE_EXHAUSTED beyond it.
   absl::Status Charge(int64_t items);
+  // For a copy of a text that may be longer than what asks for it.
+  absl::Status ChargeText(std::string_view text) {
+    return Charge(static_cast<int64_t>(text.size() / kBytesAnItem));
+  }
   absl::Status ChargeInstruction();
   absl::Status ChargeBytes(int64_t bytes);  // of a variable
   absl::Status CheckDepth(int64_t depth) const;
@@ -62,6 +66,8 @@ class Reader {
 
  private:
   friend class Nesting;
+
+  static constexpr size_t kBytesAnItem = 100;
 
   Lexer lexer_;
   const ParseLimits limits_;
