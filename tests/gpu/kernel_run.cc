@@ -35,7 +35,7 @@ class KernelRun {
     ASSAY_RETURN_IF_ERROR(Plan());
     ASSAY_RETURN_IF_ERROR(AllocateAll());
     ASSAY_RETURN_IF_ERROR(LaunchAll());
-    ASSAY_RETURN_IF_ERROR(Wait());
+    ASSAY_RETURN_IF_ERROR(Explain(driver_.Check(cu_.cuCtxSynchronize(), "cuCtxSynchronize")));
     ASSAY_RETURN_IF_ERROR(CheckGuards());
     KernelOutcome outcome;
     ASSAY_RETURN_IF_ERROR(ReadOutputs(&outcome.outputs));
@@ -58,8 +58,8 @@ class KernelRun {
   absl::Status AllocateAll();
   absl::Status Allocate(Buffer* buffer, const std::vector<std::byte>* content);
   absl::Status LaunchAll();
-  // Waits for the launches; a fault that the emulated device found is an error.
-  absl::Status Wait();
+  // What the emulated device has to say of `status`; a fault that it found is an error in any case.
+  absl::Status Explain(absl::Status status);
   absl::Status CheckGuards();
   absl::Status CheckGuard(const Buffer& buffer, CUdeviceptr zone, bool is_after);
   absl::Status ReadOutputs(TensorBytes* outputs);
@@ -93,7 +93,9 @@ absl::Status KernelRun::Start() {
   ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuInit(0), "cuInit"));
   ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuDeviceGet(&device, target_.ordinal), "cuDeviceGet"));
   ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuCtxCreate(&context_, 0, device), "cuCtxCreate"));
-  return driver_.Check(cu_.cuModuleLoadData(&module_, job_.ptx->c_str()), "cuModuleLoadData");
+  (void)Explain(absl::OkStatus());  // forgets what another run left behind
+  return Explain(
+      driver_.Check(cu_.cuModuleLoadData(&module_, job_.ptx->c_str()), "cuModuleLoadData"));
 }
 
 absl::StatusOr<std::vector<KernelSignature>> KernelRun::Signatures() {
@@ -194,31 +196,31 @@ absl::Status KernelRun::LaunchAll() {
         kernels_[launch.kernel], launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
         launch.block[1], launch.block[2], static_cast<unsigned int>(launch.shared_bytes), nullptr,
         pointers.data(), nullptr);
-    // The emulated device tells a fault here already, and says more in its report.
-    if (launched != cuda::CUDA_SUCCESS && driver_.is_emulated()) return Wait();
-    ASSAY_RETURN_IF_ERROR(driver_.Check(launched, launch.kernel.c_str()));
+    const absl::Status status = driver_.Check(launched, launch.kernel.c_str());
+    if (!status.ok()) return Explain(status);
   }
   return absl::OkStatus();
 }
 
-absl::Status KernelRun::Wait() {
-  const absl::Status waited = driver_.Check(cu_.cuCtxSynchronize(), "cuCtxSynchronize");
-  if (!driver_.is_emulated()) return waited;
-  std::string found;
+absl::Status KernelRun::Explain(absl::Status status) {
+  if (!driver_.is_emulated()) return status;
+  struct Found {
+    std::string fault;
+    std::string last_error;
+  } found;
   (void)driver_.emulator().assayEmulatorTakeReport(
       [](void* user, const cuda::AssayEmulatorReport* report) {
-        auto* const text = static_cast<std::string*>(user);
-        if (report->fault_count > 0) {
-          const cuda::AssayEmulatorFault& fault = report->faults[0];
-          *text = absl::StrCat("the emulated device found ", fault.kind_name, " in kernel ",
-                               fault.kernel, ", PTX line ", fault.ptx_line, ": ", fault.message);
-        } else if (report->launches_stopped > 0 || *report->last_error != '\0') {
-          *text = report->last_error;
-        }
+        auto* const to = static_cast<Found*>(user);
+        to->last_error = report->last_error;
+        if (report->fault_count == 0) return;
+        const cuda::AssayEmulatorFault& fault = report->faults[0];
+        to->fault = absl::StrCat("the emulated device found ", fault.kind_name, " in kernel ",
+                                 fault.kernel, ", PTX line ", fault.ptx_line, ": ", fault.message);
       },
       &found);
-  if (!found.empty()) return absl::AbortedError(found);
-  return waited;
+  if (!found.fault.empty()) return absl::AbortedError(found.fault);
+  if (status.ok() || found.last_error.empty()) return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(), ": ", found.last_error));
 }
 
 absl::Status KernelRun::CheckGuard(const Buffer& buffer, CUdeviceptr zone, bool is_after) {
