@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "worker/agent/agent.h"
 #include "worker/agent/canary.h"
 #include "worker/agent/device_backend.h"
+#include "worker/agent/gpu_calibration.h"
 #include "worker/agent/pipeline.h"
 #include "worker/agent/runner_pool.h"
 #include "worker/agent/transport.h"
@@ -52,18 +54,57 @@ CalibrateOptions CalibrationOptions(const MachineFacts& machine, bool quick) {
   return options;
 }
 
-// The stored calibration of this machine, or a fresh one.
-absl::StatusOr<std::shared_ptr<v1::Calibration>> GetCalibration(const WorkerOptions& options,
-                                                                const MachineFacts& machine) {
+const char* CudaDriverPath() {
+  // Runners have no environment by which a linker would find it elsewhere.
+  const char* const driver = std::getenv("ASSAY_CUDA_DRIVER");
+  return driver != nullptr && *driver != '\0' ? driver : kCudaDriverLibrary;
+}
+
+// What this worker knows of the limits of its device.
+struct Ceilings {
+  std::string path;  // where they are kept
+  std::function<absl::Status(v1::Calibration*)> measure;
+  std::shared_ptr<v1::Calibration> calibration;  // null: nothing is known
+};
+
+// The stored ones, or fresh ones.
+absl::Status Fill(const WorkerOptions& options, Ceilings* ceilings) {
   auto calibration = std::make_shared<v1::Calibration>();
-  const std::string path =
-      CalibrationPath(options.state_directory, machine, options.quick_calibration);
-  if (!options.calibrate && LoadCalibration(path, calibration.get()).ok()) return calibration;
-  Log(LogLevel::kInfo, "calibrating");
-  ASSAY_RETURN_IF_ERROR(
-      Calibrate(CalibrationOptions(machine, options.quick_calibration), calibration.get()));
-  ASSAY_RETURN_IF_ERROR(SaveCalibration(path, *calibration));
-  return calibration;
+  if (options.calibrate || !LoadCalibration(ceilings->path, calibration.get()).ok()) {
+    Log(LogLevel::kInfo, "calibrating");
+    ASSAY_RETURN_IF_ERROR(ceilings->measure(calibration.get()));
+    ASSAY_RETURN_IF_ERROR(SaveCalibration(ceilings->path, *calibration));
+  }
+  ceilings->calibration = std::move(calibration);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Ceilings> CpuCeilings(const WorkerOptions& options, const MachineFacts& machine) {
+  Ceilings ceilings;
+  ceilings.path = CalibrationPath(options.state_directory, machine, options.quick_calibration);
+  CalibrateOptions calibrate = CalibrationOptions(machine, options.quick_calibration);
+  ceilings.measure = [&calibrate](v1::Calibration* known) { return Calibrate(calibrate, known); };
+  ASSAY_RETURN_IF_ERROR(Fill(options, &ceilings));
+  // The limits of one core are what a candidate is held to.
+  calibrate.all_cores = false;
+  ceilings.measure = [calibrate](v1::Calibration* known) { return Calibrate(calibrate, known); };
+  return ceilings;
+}
+
+// An emulated device has none.
+absl::StatusOr<Ceilings> DeviceCeilings(const WorkerOptions& options, const DeviceParts& device) {
+  Ceilings ceilings;
+  if (device.backend.is_emulated || options.quick_calibration) return ceilings;
+  ceilings.path = GpuCalibrationPath(options.state_directory, device.uuid, device.driver_version);
+  GpuCalibrationOptions calibrate;
+  calibrate.program = BinaryFolder() + "/assay-gpu-ceilings";
+  calibrate.driver = CudaDriverPath();
+  calibrate.ordinal = options.device.ordinal;
+  ceilings.measure = [calibrate](v1::Calibration* known) {
+    return MeasureGpuCeilings(calibrate, known);
+  };
+  ASSAY_RETURN_IF_ERROR(Fill(options, &ceilings));
+  return ceilings;
 }
 
 // "cpu", "emulated" or "cuda".
@@ -85,7 +126,7 @@ std::string DeviceName(const WorkerOptions& options) {
   return absl::StrCat("workers/", options.name, "/devices/", DeviceKind(options), number);
 }
 
-// `calibration` may be null: an emulated device has no ceilings. `parts` is null for the CPU.
+// `calibration` may be null: nothing is known of the ceilings. `parts` is null for the CPU.
 std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOptions& options,
                                                               const MachineFacts& machine,
                                                               const std::string& compiler,
@@ -172,9 +213,7 @@ absl::StatusOr<DeviceParts> MakeDevice(const WorkerOptions& options, RunnerSourc
   paths.cache_directory = options.state_directory + "/device-artifacts";
   paths.nvrtc_helper = BinaryFolder() + "/assay-nvrtc";
   paths.emulated_driver = BinaryFolder() + "/libassay_emulated_cuda.so";
-  // Runners have no environment by which a linker would find it elsewhere.
-  const char* const driver = std::getenv("ASSAY_CUDA_DRIVER");
-  paths.cuda_driver = driver != nullptr && *driver != '\0' ? driver : kCudaDriverLibrary;
+  paths.cuda_driver = CudaDriverPath();
   return options.device.kind == WorkerDevice::Kind::kCuda
              ? MakeCudaDevice(options.device.ordinal, paths, runners)
              : MakeEmulatedDevice(options.device.arch, paths);
@@ -189,12 +228,13 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Builder> builder, MakeCppBuilder(builder_options));
   const bool is_device = options.device.kind != WorkerDevice::Kind::kCpu;
   RunnerPool runners(PoolOptions(options, cores));
-  std::shared_ptr<v1::Calibration> calibration;
+  Ceilings ceilings;
   DeviceParts device;
   if (is_device) {
     ASSAY_ASSIGN_OR_RETURN(device, MakeDevice(options, &runners));
+    ASSAY_ASSIGN_OR_RETURN(ceilings, DeviceCeilings(options, device));
   } else {
-    ASSAY_ASSIGN_OR_RETURN(calibration, GetCalibration(options, machine));
+    ASSAY_ASSIGN_OR_RETURN(ceilings, CpuCeilings(options, machine));
   }
 
   PipelineOptions pipeline_options;
@@ -207,16 +247,15 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   if (is_device) pipeline_options.device = device.backend;
   pipeline_options.harness_version = kHarnessVersion;
   pipeline_options.nonce = SecureRandom64;
-  pipeline_options.calibration = calibration;
-  pipeline_options.recalibrate = [&options, &machine](v1::Calibration* known) {
-    v1::Calibration fresh;
-    CalibrateOptions again = CalibrationOptions(machine, options.quick_calibration);
-    again.all_cores = false;
-    ASSAY_RETURN_IF_ERROR(Calibrate(again, &fresh));
-    MergeCalibration(fresh, known);
-    return SaveCalibration(
-        CalibrationPath(options.state_directory, machine, options.quick_calibration), *known);
-  };
+  pipeline_options.calibration = ceilings.calibration;
+  if (ceilings.calibration != nullptr) {
+    pipeline_options.recalibrate = [&ceilings](v1::Calibration* known) {
+      v1::Calibration fresh;
+      ASSAY_RETURN_IF_ERROR(ceilings.measure(&fresh));
+      MergeCalibration(fresh, known);
+      return SaveCalibration(ceilings.path, *known);
+    };
+  }
   Pipeline pipeline(std::move(pipeline_options));
   // Before any lease: proves compiler, sandbox and runner, and warms the caches of each.
   ASSAY_RETURN_IF_ERROR(Annotate(CheckSelf(is_device, &pipeline), "this worker cannot judge"));
@@ -228,8 +267,8 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   const std::string compiler = is_device
                                    ? (device.cuda != nullptr ? device.cuda : device.ptx)->compiler()
                                    : builder->compiler();
-  agent_options.description =
-      Describe(options, machine, compiler, calibration.get(), is_device ? &device : nullptr);
+  agent_options.description = Describe(options, machine, compiler, ceilings.calibration.get(),
+                                       is_device ? &device : nullptr);
   agent_options.judge = [&pipeline](const internal::v1::WorkSpec& work, const PipelineHooks& hooks,
                                     v1::Outcome* outcome, v1::Timeline* timeline) {
     return pipeline.Judge(work, hooks, outcome, timeline);

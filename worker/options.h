@@ -28,7 +28,7 @@ struct WorkerOptions {
   std::string state_directory;     // --state-dir; by default below the temporary folder
   WorkerDevice device;             // --device: "cpu", "cuda", "cuda:1" or "emulated:sm_80"
   bool calibrate = false;          // --calibrate: measure the ceilings even when they are known
-  bool quick_calibration = false;  // --calibration quick|full
+  bool quick_calibration = false;  // --calibration quick|full; quick ones of a GPU are none at all
   bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development
 };
 

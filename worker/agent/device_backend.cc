@@ -145,6 +145,8 @@ absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths
                    facts.driver_version() % 1000 / 10);
   if (facts.has_watchdog()) backend.caveats.push_back("DISPLAY_ATTACHED");
   parts.multiprocessor_count = facts.multiprocessor_count();
+  parts.uuid = facts.uuid();
+  parts.driver_version = facts.driver_version();
   Log(LogLevel::kInfo, "cuda_device",
       {{"name", facts.name()},
        {"uuid", facts.uuid()},

@@ -22,7 +22,10 @@ struct DeviceParts {
   std::unique_ptr<Builder> ptx;
   std::unique_ptr<Builder> cuda;  // null: backend.cuda_missing says why
   DeviceBackend backend;
-  int multiprocessor_count = 0;  // of a real device
+  // Of a real device.
+  int multiprocessor_count = 0;
+  std::string uuid;
+  int driver_version = 0;  // 1000 major + 10 minor of CUDA
 };
 
 // Where things are on this machine.

@@ -86,7 +86,9 @@ void Judgement::FillCeiling(const Item& item, v1::WorkloadResult* result) const 
   // A handshake that measured longer than the calls that contain it is noise.
   const double launch_ns = std::min(result->measurement().handshake_ns(), median_ns);
   result->clear_ceiling();
-  ComputeCeiling(*cost, *options_.calibration, launch_ns, kThreadBudget, result->mutable_ceiling());
+  ComputeCeiling(*cost, *options_.calibration, launch_ns,
+                 options_.device.has_value() ? kWholeDevice : kThreadBudget,
+                 result->mutable_ceiling());
   result->set_efficiency_ratio(result->ceiling().time_ns() / median_ns);
 }
 

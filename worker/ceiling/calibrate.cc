@@ -342,6 +342,13 @@ std::string CalibrationPath(const std::string& state_directory, const MachineFac
   return absl::StrCat(state_directory, "/calibration-", digest.Finish().substr(0, 16), ".pb");
 }
 
+std::string GpuCalibrationPath(const std::string& state_directory, std::string_view uuid,
+                               int driver_version) {
+  DigestBuilder digest;
+  digest.Add(uuid).Add(int64_t{driver_version}).Add(kGpuCalibrationMethod);
+  return absl::StrCat(state_directory, "/calibration-gpu-", digest.Finish().substr(0, 16), ".pb");
+}
+
 absl::Status LoadCalibration(const std::string& path, v1::Calibration* calibration) {
   absl::StatusOr<std::string> bytes = ReadFile(path, kFileBytesMax);
   if (!bytes.ok() || !calibration->ParseFromString(*bytes) || calibration->points().empty()) {

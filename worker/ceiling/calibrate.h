@@ -18,6 +18,7 @@ class Calibration;
 
 // Changes whenever the microbenchmarks or their counting do.
 inline constexpr std::string_view kCalibrationMethod = "assay-microbench-v1";
+inline constexpr std::string_view kGpuCalibrationMethod = "assay-gpu-microbench-v1";
 
 struct CalibrateOptions {
   MachineFacts machine;
@@ -42,6 +43,9 @@ void NameCalibration(v1::Calibration* calibration);
 // measures anew.
 std::string CalibrationPath(const std::string& state_directory, const MachineFacts& machine,
                             bool quick);
+// The same for a GPU, by card, driver and method.
+std::string GpuCalibrationPath(const std::string& state_directory, std::string_view uuid,
+                               int driver_version);
 
 // NOT_FOUND when there is none or it does not parse.
 absl::Status LoadCalibration(const std::string& path, v1::Calibration* calibration);

@@ -190,6 +190,13 @@ TEST(CeilingTest, OfAWholeDeviceTheFastestUnitCounts) {
   }
 }
 
+TEST(CalibrationTest, TheFileOfAGpuFollowsCardAndDriver) {
+  const std::string path = GpuCalibrationPath("/state", "01ab", 13000);
+  EXPECT_EQ(path.rfind("/state/calibration-gpu-", 0), 0u) << path;
+  EXPECT_NE(GpuCalibrationPath("/state", "01ac", 13000), path);
+  EXPECT_NE(GpuCalibrationPath("/state", "01ab", 13010), path);
+}
+
 TEST(CalibrationTest, MergeKeepsTheHigherRatesAndRenames) {
   v1::Calibration known = MakeCalibration();
   v1::Calibration fresh;

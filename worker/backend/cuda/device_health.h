@@ -7,6 +7,7 @@
 
 namespace assay {
 
+// What was not told is 0.
 struct DeviceHealth {
   int sm_clock_mhz = 0;
   int memory_clock_mhz = 0;

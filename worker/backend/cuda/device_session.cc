@@ -6,6 +6,7 @@
 #include "worker/backend/cuda/device_context.h"
 #include "worker/backend/cuda/driver.h"
 #include "worker/backend/cuda/emulated_session.h"
+#include "worker/backend/cuda/nvml.h"
 #include "worker/backend/cuda/real_session.h"
 
 namespace assay {
@@ -25,11 +26,25 @@ class EmulatedSessions : public DeviceSessions {
   const EmulatedDeviceOptions device_;
 };
 
+// nullptr where nobody tells.
+std::unique_ptr<Nvml> OpenNvml(const CudaDriver& driver, cuda::CUdevice device) {
+  Nvml::Options options;
+  cuda::CUuuid uuid = {};
+  if (driver.functions().cuDeviceGetUuid(&uuid, device) != cuda::CUDA_SUCCESS) return nullptr;
+  options.uuid = uuid;
+  absl::StatusOr<std::unique_ptr<Nvml>> nvml = Nvml::Open(options);
+  return nvml.ok() ? *std::move(nvml) : nullptr;
+}
+
 class RealSessions : public DeviceSessions {
  public:
   RealSessions(std::unique_ptr<CudaDriver> driver, std::unique_ptr<DeviceContext> context,
                DeviceHealthSource* health)
-      : driver_(std::move(driver)), context_(std::move(context)), health_(health) {}
+      : driver_(std::move(driver)), context_(std::move(context)), health_(health) {
+    if (health_ != nullptr) return;
+    nvml_ = OpenNvml(*driver_, context_->device());
+    health_ = nvml_.get();
+  }
   bool is_emulated() const override { return false; }
   absl::StatusOr<std::unique_ptr<GuestSession>> Make(DeviceSessionOptions options) override {
     if (context_->is_lost()) {
@@ -41,7 +56,8 @@ class RealSessions : public DeviceSessions {
  private:
   const std::unique_ptr<CudaDriver> driver_;
   const std::unique_ptr<DeviceContext> context_;
-  DeviceHealthSource* const health_;
+  std::unique_ptr<Nvml> nvml_;
+  DeviceHealthSource* health_;
 };
 
 }  // namespace

@@ -13,17 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/cuda/driver_abi.h"
+#include "worker/backend/cuda/device_health.h"
 
 namespace assay {
-
-// What was not told is 0.
-struct DeviceHealth {
-  int sm_clock_mhz = 0;
-  int memory_clock_mhz = 0;
-  int temperature_c = 0;
-  double power_w = 0;
-  uint64_t throttle_bits = 0;  // clock event reasons, as NVML numbers them
-};
 
 // Why clocks may be lower than they could be. Newer drivers know more bits.
 inline constexpr uint64_t kThrottleIdle = 0x1;
@@ -56,7 +48,7 @@ struct GpuProcess {
 
 // One device as NVML sees it. Not thread-safe. A call may take milliseconds: not for the middle of
 // a timed span.
-class Nvml {
+class Nvml : public DeviceHealthSource {
  public:
   struct Options {
     std::string library = "libnvidia-ml.so.1";
@@ -67,10 +59,10 @@ class Nvml {
   // UNAVAILABLE when the library cannot be loaded or started; NOT_FOUND when it does not know the
   // device.
   static absl::StatusOr<std::unique_ptr<Nvml>> Open(const Options& options);
-  ~Nvml();
+  ~Nvml() override;
 
-  // nullopt when nothing of it is told.
-  std::optional<DeviceHealth> Sample();
+  // nullopt when nothing of it is told; what is not told of the rest is 0.
+  std::optional<DeviceHealth> Sample() override;
   DeviceFacts Facts();
   // Compute processes on the device beside the calling one; nullopt: not told. Process ids are the
   // host's: in a container the caller itself counts as another.

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/fleet.pb.h"
-#include "base/digest.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "worker/ceiling/calibrate.h"
@@ -271,13 +270,6 @@ absl::Status CalibrateGpu(const GpuCalibrateOptions& options, v1::Calibration* c
   ASSAY_RETURN_IF_ERROR(GpuCalibrator(options, calibration).Run());
   NameCalibration(calibration);
   return absl::OkStatus();
-}
-
-std::string GpuCalibrationPath(const std::string& state_directory, const BenchDeviceFacts& facts) {
-  DigestBuilder digest;
-  digest.Add(facts.name).Add(NvmlUuid("GPU-", facts.uuid));
-  digest.Add(int64_t{facts.driver_version}).Add(kGpuCalibrationMethod);
-  return absl::StrCat(state_directory, "/calibration-gpu-", digest.Finish().substr(0, 16), ".pb");
 }
 
 }  // namespace assay

@@ -5,8 +5,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -20,9 +18,6 @@ namespace assay {
 namespace v1 {
 class Calibration;
 }
-
-// Changes whenever the microbenchmarks or their counting do.
-inline constexpr std::string_view kGpuCalibrationMethod = "assay-gpu-microbench-v1";
 
 struct GpuCalibrateOptions {
   BenchDeviceFacts facts;
@@ -40,9 +35,6 @@ struct GpuCalibrateOptions {
 // A point that fails is left out, with its reason in `left_out`; the first error is returned when
 // nothing could be measured. Blocks for some ten seconds; the device must be otherwise idle.
 absl::Status CalibrateGpu(const GpuCalibrateOptions& options, v1::Calibration* calibration);
-
-// Names the file by device, driver and method, so that a change of any of them measures anew.
-std::string GpuCalibrationPath(const std::string& state_directory, const BenchDeviceFacts& facts);
 
 }  // namespace assay
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -256,20 +255,6 @@ TEST_F(CalibrateGpuTest, WarmsUpByTheDevicesOwnTime) {
   options.warm_up = absl::Milliseconds(700);
   ASSERT_OK(CalibrateGpu(options, &calibration_));
   EXPECT_GE(timer_.total_ns_ - without, 700e6);
-}
-
-TEST(GpuCalibrationPathTest, NamesDeviceAndDriver) {
-  BenchDeviceFacts facts;
-  facts.name = "Model";
-  std::set<std::string> paths = {GpuCalibrationPath("/state", facts)};
-  EXPECT_THAT(*paths.begin(), StartsWith("/state/calibration-gpu-"));
-  facts.driver_version = 13000;
-  paths.insert(GpuCalibrationPath("/state", facts));
-  facts.uuid.bytes[3] = 7;
-  paths.insert(GpuCalibrationPath("/state", facts));
-  facts.name = "Other";
-  paths.insert(GpuCalibrationPath("/state", facts));
-  EXPECT_EQ(paths.size(), 4u);
 }
 
 }  // namespace
