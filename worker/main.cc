@@ -54,6 +54,10 @@ CalibrateOptions CalibrationOptions(const MachineFacts& machine, bool quick) {
   return options;
 }
 
+std::string BinaryFolder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
+}
+
 const char* CudaDriverPath() {
   // Runners have no environment by which a linker would find it elsewhere.
   const char* const driver = std::getenv("ASSAY_CUDA_DRIVER");
@@ -168,10 +172,6 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
   for (const std::string& wall : walls.standing) environment.add_walls(wall);
   for (const std::string& wall : walls.missing) environment.add_missing_walls(wall);
   return request;
-}
-
-std::string BinaryFolder() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().string();
 }
 
 RunnerPoolOptions PoolOptions(const WorkerOptions& options, const CorePlacement& cores) {

@@ -201,12 +201,11 @@ TEST_F(PipelineIntegrationTest, AnEmulatedDeviceCountsAndGivesWayToMeasuring) {
   options.clock = SystemClock();
   options.harness_version = "test";
   options.nonce = SecureRandom64;
-  options.device = DeviceBackend{bin + "/libassay_emulated_cuda.so",
-                                 80,
-                                 "emulated:sm_80",
-                                 ptx.get(),
-                                 nullptr,
-                                 absl::OkStatus()};
+  DeviceBackend device;
+  device.driver = bin + "/libassay_emulated_cuda.so";
+  device.device_class = "emulated:sm_80";
+  device.ptx = ptx.get();
+  options.device = device;
   Pipeline pipeline(std::move(options));
   internal::v1::WorkSpec work;
   MakeCanary(true, &work);
