@@ -309,6 +309,40 @@ TEST_F(CudaBuilderTest, StandardHeadersCompile) {
   }
 }
 
+// Kernels that were cut out of a PyTorch extension include nothing, or only cuda_runtime.h.
+TEST_F(CudaBuilderTest, ConstantsAndTypesNeedNoHeader) {
+  const std::string body =
+      "extern \"C\" __global__ void f(float* c, int64_t n, uint32_t m) {\n"
+      "  float best = -INFINITY, least = FLT_MAX;\n"
+      "  for (int64_t i = 0; i < n; ++i) best = fmaxf(best, fminf(c[i], least));\n"
+      "  c[0] = best * float(M_PI) + DBL_EPSILON * m;\n}\n";
+  for (const char* includes :
+       {"", "#include <cuda_runtime.h>\n", "#include <cuda_fp16.h>\n#include <float.h>\n",
+        "#define INFINITY __int_as_float(0x7f800000)\ntypedef unsigned int uint32_t;\n"}) {
+    SCOPED_TRACE(includes);
+    const BuildResult result = Build(Request(absl::StrCat(includes, body)));
+    EXPECT_TRUE(result.ok) << result.log;
+  }
+}
+
+// As C++ has it, and nvcc: an integer counts as a double, and so does what is mixed with one.
+TEST_F(CudaBuilderTest, MathTakesMixedArguments) {
+  const std::string body =
+      "#include <cmath>\n"
+      "template <typename A, typename B> struct Same { static constexpr bool value = false; };\n"
+      "template <typename A> struct Same<A, A> { static constexpr bool value = true; };\n"
+      "#define RETURNS(type, call) static_assert(Same<type, decltype(call)>::value, #call)\n"
+      "extern \"C\" __global__ void f(float* c, double* d, int n, size_t m) {\n"
+      "  RETURNS(double, pow(c[0], 2.0)); RETURNS(double, pow(2, 3)); RETURNS(double, pow(d[0], "
+      "m));\n"
+      "  RETURNS(float, pow(c[0], 2.0f)); RETURNS(double, fmax(c[0], 1.0));\n"
+      "  RETURNS(float, fmin(c[0], 1.0f)); RETURNS(double, sqrt(n)); RETURNS(float, sqrt(c[0]));\n"
+      "  c[0] = pow(c[0], 2.0) + std::pow(d[0], 0.5f) + fmax(0, c[1]) + std::sqrt(n) + exp(2) +\n"
+      "         log(m) + ceil(n / 2) + atan2(c[2], 1.0) + fmod(d[1], 2.0f);\n}\n";
+  const BuildResult result = Build(Request(body));
+  EXPECT_TRUE(result.ok) << result.log;
+}
+
 TEST_F(CudaBuilderTest, TheToolkitsHeadersCompileBesideOurs) {
   std::unique_ptr<Builder> builder = Make(Options());
   ASSERT_NE(builder, nullptr);
@@ -319,7 +353,8 @@ TEST_F(CudaBuilderTest, TheToolkitsHeadersCompileBesideOurs) {
         absl::StrCat(standard, "#include <cooperative_groups.h>\n",
                      "#include <cooperative_groups/reduce.h>\n"),
         absl::StrCat("#include <cub/block/block_reduce.cuh>\n#include <cuda/std/limits>\n",
-                     standard, "#include <limits>\n")}) {
+                     standard, "#include <limits>\n"),
+        absl::StrCat("#include <cub/cub.cuh>\n", standard)}) {
     SCOPED_TRACE(includes);
     ASSERT_OK_AND_ASSIGN(const BuildResult result, builder->Build(Request(includes + kGood)));
     EXPECT_TRUE(result.ok) << result.log;

@@ -1,10 +1,10 @@
 # Makes OUTPUT, which defines kCudaHeaders, of the files in FOLDER.
 # cmake -DFOLDER=... -DOUTPUT=... -P embed_texts.cmake
-file(GLOB paths LIST_DIRECTORIES false "${FOLDER}/*")
+file(GLOB_RECURSE paths LIST_DIRECTORIES false "${FOLDER}/*")
 list(SORT paths)
 set(text "#include \"worker/builder/cuda_headers.h\"\n\nnamespace assay {\n\nconst CudaHeader kCudaHeaders[] = {\n")
 foreach(path IN LISTS paths)
-  get_filename_component(name "${path}" NAME)
+  file(RELATIVE_PATH name "${FOLDER}" "${path}")
   file(READ "${path}" content)
   string(APPEND text "{\"${name}\", R\"assay(${content})assay\"},\n")
 endforeach()

@@ -5,7 +5,8 @@
 //   assay-nvrtc --library=FILE --output=FILE [--hoist=HEADER]... [--macro=NAME=VALUE]...
 //               [--prelude=FILE] [--create-pch | --use-pch=FILE] --source=FILE... -- OPTION...
 //
-// The program is: the hoisted includes, the macros, the prelude, the sources one after the other.
+// The program is: the hoisted includes, small headers that everyone counts on, the macros, the
+// prelude, the sources one after the other.
 // With --create-pch it is the includes alone, and the output is their precompiled form. The log
 // goes to standard output with the files' own names; its last line says how long it took. Exit
 // codes: 0; 1 for errors in the program; 2 for anything else.
@@ -29,6 +30,8 @@ namespace assay {
 namespace {
 
 constexpr std::string_view kSourcePrefix = "/src/";
+// What nvcc, PyTorch or both include on their own: INFINITY, int64_t, FLT_MAX.
+constexpr std::string_view kImplied[] = {"float.h", "math.h", "stdint.h"};
 
 struct Options {
   std::string library;
@@ -92,6 +95,9 @@ bool ReadText(const std::string& path, std::string* text) {
 bool MakeProgram(const Options& options, std::string* text) {
   for (const std::string& header : options.hoisted) *text += "#include <" + header + ">\n";
   if (options.create_pch) return true;
+  for (const std::string_view header : kImplied) {
+    text->append("#include <").append(header).append(">\n");
+  }
   for (const std::string& macro : options.macros) {
     const size_t equals = macro.find('=');
     *text += "#define " + macro.substr(0, equals) + " " + macro.substr(equals + 1) + "\n";

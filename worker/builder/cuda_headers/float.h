@@ -20,4 +20,12 @@
 #define DBL_EPSILON 2.2204460492503131e-16
 #define DBL_TRUE_MIN 4.9406564584124654e-324
 
+// What host compilers define on their own.
+#ifndef __FLT_MAX__
+#define __FLT_MAX__ FLT_MAX
+#define __FLT_MIN__ FLT_MIN
+#define __FLT_EPSILON__ FLT_EPSILON
+#define __DBL_MAX__ DBL_MAX
+#endif
+
 #endif  // ASSAY_WORKER_BUILDER_CUDA_HEADERS_FLOAT_H_
