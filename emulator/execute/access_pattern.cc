@@ -5,27 +5,92 @@
 
 namespace assay::emulator {
 
-void FindDistinct(uint32_t mask, uint32_t bytes, const WarpAccess& access, LanePattern* pattern) {
-  // A place is found again by a small hash of it; where two share one, a lane may count as distinct
-  // that is not.
-  uint64_t place[64];
-  int lane_of[64];
-  uint64_t used = 0;
-  pattern->first = pattern->repeated = 0;
+namespace {
+
+// Lanes by address; those of one place in the order of their numbers.
+uint32_t SortByAddress(uint32_t mask, uint64_t least, const WarpAccess& access, uint64_t* keys) {
+  uint32_t count = 0;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const auto lane = static_cast<uint32_t>(std::countr_zero(rest));
+    const uint64_t key = (access.offset[lane] - least) << 5 | lane;
+    uint32_t at = count++;
+    for (; at > 0 && keys[at - 1] > key; --at) keys[at] = keys[at - 1];
+    keys[at] = key;
+  }
+  return count;
+}
+
+}  // namespace
+
+bool IsPattern(const LanePattern& pattern, uint32_t mask, const WarpAccess& access) {
+  if (pattern.mask != mask) return false;
+  const uint64_t start = access.offset[pattern.lead];
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
-    const uint64_t offset = access.offset[lane];
-    const uint64_t slot = (offset / bytes ^ offset >> 8) & 63;
-    const uint64_t bit = uint64_t{1} << slot;
-    if ((used & bit) != 0 && place[slot] == offset) {
-      pattern->repeated |= 1u << lane_of[slot];
+    if (access.offset[lane] - start != pattern.relative[lane]) return false;
+  }
+  return true;
+}
+
+void LearnPattern(uint32_t mask, uint32_t bytes, bool shared, const WarpAccess& access,
+                  LanePattern* pattern) {
+  const uint32_t changes = pattern->changes + 1;
+  const uint32_t unmet = pattern->unmet;
+  *pattern = LanePattern();
+  pattern->changes = changes;
+  pattern->unmet = unmet;
+  uint64_t least = ~uint64_t{0};
+  uint64_t most = 0;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    least = std::min(least, access.offset[std::countr_zero(rest)]);
+    most = std::max(most, access.offset[std::countr_zero(rest)]);
+  }
+  if (most - least >= (uint64_t{1} << 31)) return;
+  uint64_t keys[kLanes];
+  const uint32_t count = SortByAddress(mask, least, access, keys);
+  const uint32_t words = bytes / 4;
+  uint8_t* owner = pattern->owner;  // of the place
+  uint32_t end = 0;                 // of the place
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto lane = static_cast<uint8_t>(keys[i] & 31);
+    const auto from = static_cast<uint32_t>(keys[i] >> 5);
+    pattern->relative[lane] = from;
+    if (i > 0 && from == static_cast<uint32_t>(keys[i - 1] >> 5)) {
+      for (uint32_t w = 0; w < words; ++w) (owner - words)[w] |= LanePattern::kSeveral;
       continue;
     }
-    place[slot] = offset;
-    lane_of[slot] = lane;
-    used |= bit;
     pattern->first |= 1u << lane;
+    if (i + 1 < count && from == static_cast<uint32_t>(keys[i + 1] >> 5))
+      pattern->repeated |= 1u << lane;
+    if (i == 0 || from != end) pattern->runs[pattern->run_count++].from = from;
+    pattern->runs[pattern->run_count - 1].bytes += bytes;
+    end = from + bytes;
+    for (uint32_t w = 0; w < words; ++w) *owner++ = lane;
   }
+  pattern->mask = mask;
+  pattern->bytes = bytes;
+  pattern->shared = shared;
+  pattern->kind = access.pattern;
+  pattern->lead = static_cast<uint32_t>(keys[0] & 31);
+  pattern->span = end;
+  if (shared && pattern->kind == Pattern::kScattered)
+    pattern->conflicts = static_cast<uint32_t>(CountBankConflicts(pattern->first, bytes, access));
+}
+
+uint64_t CountSectors(LanePattern* pattern, uint64_t start) {
+  uint8_t& known = pattern->sectors[start % 32];
+  if (known != 0) return known;
+  uint32_t sectors = 0;
+  uint64_t next = 0;  // after the last one counted
+  for (uint32_t i = 0; i < pattern->run_count; ++i) {
+    const LanePattern::Run& run = pattern->runs[i];
+    const uint64_t first = (start % 32 + run.from) / 32;
+    const uint64_t last = (start % 32 + run.from + run.bytes - 1) / 32;
+    sectors += static_cast<uint32_t>(last + 1 - std::max(first, next));
+    next = last + 1;
+  }
+  known = static_cast<uint8_t>(sectors);
+  return sectors;
 }
 
 uint64_t CountSectors(uint32_t mask, uint32_t bytes, const WarpAccess& access) {

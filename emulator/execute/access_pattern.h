@@ -9,8 +9,15 @@
 
 namespace assay::emulator {
 
-// Of the lanes of `mask` that touch the same place one each, and those of them that are not alone.
-void FindDistinct(uint32_t mask, uint32_t bytes, const WarpAccess& access, LanePattern* pattern);
+// Whether the lanes of `mask` lie to each other as `pattern` says.
+bool IsPattern(const LanePattern& pattern, uint32_t mask, const WarpAccess& access);
+
+// Makes `pattern` what `access` is. Lanes that are 4 GiB apart or further make none.
+void LearnPattern(uint32_t mask, uint32_t bytes, bool shared, const WarpAccess& access,
+                  LanePattern* pattern);
+
+// Different 32-byte sectors that the runs touch from address `start` on.
+uint64_t CountSectors(LanePattern* pattern, uint64_t start);
 
 // Different 32-byte sectors that the lanes touch.
 uint64_t CountSectors(uint32_t mask, uint32_t bytes, const WarpAccess& access);

@@ -10,17 +10,26 @@
 namespace assay::emulator {
 
 void Block::RefreshViews(WarpState* warp) {
-  uint64_t least = warp->known[warp->index] - 1;
+  const uint32_t clock = warp->known[warp->index];
+  uint64_t least = clock - 1;
+  uint64_t most = 0;
   for (uint32_t w = 0; w < warp->known.size(); ++w) {
-    if (w != warp->index) least = std::min<uint64_t>(least, warp->known[w]);
+    if (w == warp->index) continue;
+    least = std::min<uint64_t>(least, warp->known[w]);
+    most = std::max<uint64_t>(most, warp->known[w]);
   }
   for (RaceView* view : {&warp->shared_view, &warp->global_view}) {
     view->known = warp->known.data();
     view->known_least = least;
     view->block_epoch = epoch_;
     view->uncertain = partial_sync_;
+    view->level = !partial_sync_ && most <= least;
+    view->own = PackStamp(
+        {clock, warp->index * kLanes, Accessors::kThread, false, view->block, view->generation});
+    view->summary = PackStamp({epoch_, 0, Accessors::kBlock, false, view->block, view->generation});
   }
   warp->global_view.uncertain = partial_sync_ || !launch_.sync.empty();
+  ++executor_.shared_version;
 }
 
 void Block::StepClock(WarpState* warp) {

@@ -58,8 +58,16 @@ void Block::InitWarp(WarpState* warp, uint32_t index) {
   warp->register_file.resize(program().register_bytes + 64);
   const auto start = reinterpret_cast<uintptr_t>(warp->register_file.data());
   warp->registers = warp->register_file.data() + (64 - start % 64) % 64;
+  warp->ops = program().ops.data();
   warp->lists = program().lists.data();
   FillConstants(program(), warp->registers);
+}
+
+uint64_t* Block::shared_byte_race(bool wanted) {
+  if (!shared_byte_race_.empty()) return shared_byte_race_.data();
+  if (!wanted) return nullptr;
+  shared_byte_race_.resize(4 * shared_race_.size());
+  return shared_byte_race_.data();
 }
 
 Dim3 Block::ThreadIndex(uint32_t thread) const {
@@ -104,6 +112,7 @@ void Block::StartWarp(WarpState* warp) {
   warp->known[warp->index] = 1;
   warp->async_groups.clear();
   warp->async_open.clear();
+  std::fill(warp->last_store, warp->last_store + kLanes, 0);
   warp->executed = 0;
   warp->choices = 0;
   for (RaceView* view : {&warp->shared_view, &warp->global_view}) {

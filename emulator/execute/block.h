@@ -47,6 +47,9 @@ struct WarpState : Warp {
   RaceView global_view;
   std::deque<std::vector<AsyncCopy>> async_groups;  // committed, oldest first
   std::vector<AsyncCopy> async_open;
+  // By lane, where it stored last while others of the warp were elsewhere: the operation's index
+  // and 1; 0: nowhere.
+  uint32_t last_store[kLanes] = {};
   uint64_t executed = 0;  // operations, for the clock registers
   uint32_t choices = 0;   // between groups
 
@@ -98,6 +101,8 @@ class Block {
   uint64_t* shared_initialized() { return shared_initialized_.data(); }
   uint64_t* shared_pending() { return shared_pending_.data(); }
   uint64_t* shared_race() { return shared_race_.data(); }
+  // Eight for every 4 bytes; nullptr until they are wanted.
+  uint64_t* shared_byte_race(bool wanted);
   // Of one thread, from address kLocalBase on.
   std::byte* local(uint32_t thread) { return local_.data() + size_t{thread} * local_stride_; }
   uint64_t* local_initialized(uint32_t thread) {
@@ -150,6 +155,7 @@ class Block {
   std::vector<uint64_t> shared_initialized_;
   std::vector<uint64_t> shared_pending_;
   std::vector<uint64_t> shared_race_;
+  std::vector<uint64_t> shared_byte_race_;
   size_t local_stride_ = 0;  // a multiple of 64
   std::vector<std::byte> local_;
   std::vector<uint64_t> local_initialized_;
@@ -162,6 +168,14 @@ class Block {
 };
 
 inline WarpState* StateOf(Warp* warp) { return static_cast<WarpState*>(warp); }
+
+// For operations that write memory.
+inline void NoteStore(Warp* warp, const Op& op, uint32_t mask) {
+  WarpState* const state = StateOf(warp);
+  if (state->groups.empty()) return;
+  const auto pc = static_cast<uint32_t>(&op - warp->ops);
+  EachLane(mask, [=](int lane) { state->last_store[lane] = pc + 1; });
+}
 
 }  // namespace assay::emulator
 

@@ -120,7 +120,7 @@ bool Block::ForceStuckGroup(WarpState* warp) {
 
 void Block::RunWarp(WarpState* warp, uint64_t quantum) {
   const Op* const ops = program().ops.data();
-  OpCount* const counts = executor_.op_counts.data();
+  OpCounts& counts = executor_.op_counts;
   uint64_t fuel = quantum;
   while (fuel > 0) {
     if (warp->active == 0 || !warp->groups.empty()) {
@@ -130,22 +130,27 @@ void Block::RunWarp(WarpState* warp, uint64_t quantum) {
     warp->event = WarpEvent::kNone;
     const bool alone = warp->groups.empty();
     const uint64_t before = fuel;
+    const uint32_t active = warp->active;  // changes with an event only
+    uint32_t pc = warp->pc;
+    uint32_t row = pc;  // where operations in a row begin that were not counted yet
     do {
-      const uint32_t pc = warp->pc;
-      const Op& op = ops[pc];
-      warp->pc = pc + 1;
+      const Op& op = ops[pc++];
+      warp->pc = pc;
       --fuel;
-      uint32_t mask = warp->active;
+      uint32_t mask = active;
       if (op.guard != kNoRegister) {
         const uint32_t guard = PredicateLanes(warp, op.guard);
         mask &= op.guard_negated ? ~guard : guard;
+        if (mask != active) counts.Leave(pc - 1, active, mask);
         if (mask == 0) continue;
       }
-      OpCount& count = counts[pc];
-      ++count.warps;
-      count.threads += static_cast<uint64_t>(std::popcount(mask));
       op.handler(warp, op, mask);
-    } while (warp->event == WarpEvent::kNone && fuel > 0 && (alone || !ops[warp->pc].leader));
+      if (warp->pc != pc) {
+        counts.AddRow(row, pc, active);
+        row = pc = warp->pc;
+      }
+    } while (warp->event == WarpEvent::kNone && fuel > 0 && (alone || !ops[pc].leader));
+    if (row != pc) counts.AddRow(row, pc, active);
     warp->executed += before - fuel;
     if (warp->event == WarpEvent::kStopped) break;
   }
@@ -177,6 +182,7 @@ WarpState* Block::NextWarp() {
 }
 
 bool Block::Run(uint64_t quantum) {
+  ++executor_.shared_version;
   uint64_t used = 0;
   while (!launch_.stop.load(std::memory_order_relaxed)) {
     WarpState* const warp = NextWarp();

@@ -31,6 +31,7 @@ struct Warp {
   uint32_t index = 0;  // in the block
   Block* block = nullptr;
   const uint32_t* lists = nullptr;  // Program::lists
+  const Op* ops = nullptr;          // Program::ops
 };
 
 // The op.list_size values of `op` in Program::lists.

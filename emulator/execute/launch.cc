@@ -174,36 +174,37 @@ class Run {
   }
 
   void Collect(const Executor& executor) {
+    for (const auto& [fault, more] : executor.more_faults)
+      state_.faults.Count(fault.first, fault.second, more);
     Counters counters = executor.counters;
-    for (size_t i = 0; i < executor.op_counts.size(); ++i) {
-      const OpCount& count = executor.op_counts[i];
-      const OpInfo& info = state_.program.info[i];
+    executor.op_counts.Each([&](size_t op, uint64_t warps, uint64_t threads) {
+      const OpInfo& info = state_.program.info[op];
       const auto flops = static_cast<uint64_t>(info.flops);
-      counters.warp_instructions += count.warps;
-      counters.thread_instructions += count.threads;
+      counters.warp_instructions += warps;
+      counters.thread_instructions += threads;
       switch (info.op_class) {
         case OpClass::kInteger:
-          counters.integer_operations += count.threads;
+          counters.integer_operations += threads;
           break;
         case OpClass::kF16:
-          counters.f16_flops += count.threads * flops;
+          counters.f16_flops += threads * flops;
           break;
         case OpClass::kF32:
-          counters.f32_flops += count.threads * flops;
+          counters.f32_flops += threads * flops;
           break;
         case OpClass::kF64:
-          counters.f64_flops += count.threads * flops;
+          counters.f64_flops += threads * flops;
           break;
         case OpClass::kSpecial:
-          counters.special_operations += count.threads;
+          counters.special_operations += threads;
           break;
         case OpClass::kTensor:
-          counters.tensor_flops += count.warps * flops;
+          counters.tensor_flops += warps * flops;
           break;
         default:
           break;
       }
-    }
+    });
     counters_.Add(counters);
   }
 

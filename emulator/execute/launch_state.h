@@ -3,9 +3,11 @@
 #define ASSAY_EMULATOR_EXECUTE_LAUNCH_STATE_H_
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "emulator/engine.h"
+#include "emulator/execute/lane_pattern.h"
 #include "emulator/memory/sync_graph.h"
 #include "emulator/report.h"
 
@@ -38,6 +41,12 @@ class FaultLog {
       return;
     }
     faults_.push_back(describe());
+  }
+  // So many more like one that was added.
+  void Count(FaultKind kind, uint32_t pc, uint64_t more) {
+    const absl::MutexLock lock(&mutex_);
+    const auto it = index_.find({kind, pc});
+    if (it != index_.end() && it->second < faults_.size()) faults_[it->second].count += more;
   }
   std::vector<Fault> Take();
 
@@ -65,8 +74,9 @@ struct LaunchState {
   bool races_in_global = true;
   SyncGraph sync;
   FaultLog faults;
-  std::atomic<bool> stop{false};
-  std::atomic<int64_t> instructions_left;
+  // Each in a cache line of its own: the one is read all the time, the other written often.
+  alignas(64) std::atomic<bool> stop{false};
+  alignas(64) std::atomic<int64_t> instructions_left;
   std::atomic<uint64_t> output_bytes{0};
   uint64_t grid_workspace = 0;  // device address of the barrier of a cooperative launch; 0: none
 };
@@ -78,34 +88,63 @@ struct AllocationSlot {
   std::byte* host = nullptr;
   uint64_t* initialized = nullptr;
   uint64_t* race = nullptr;
+  uint64_t* byte_race = nullptr;
   bool writable = false;
   bool skip_race = false;  // nobody may write it
 };
 
-// How the lanes of an operation lay to each other when it last touched shared memory, and what
-// follows from that: mostly they lie the same way the next time.
-struct LanePattern {
-  uint32_t mask = 0;      // 0: nothing yet
-  uint32_t first = 0;     // of the lanes that touch the same place, one each
-  uint32_t repeated = 0;  // of those, the ones that are not alone
-  uint64_t conflicts = 0;
-  alignas(32) uint64_t relative[kLanes] = {};  // offsets from that of the mask's first lane
-};
+// How often each operation ran. Kept as differences, since most run in rows.
+class OpCounts {
+ public:
+  explicit OpCounts(size_t op_count) : steps_(op_count) { steps_.emplace_back(); }
 
-// How often an operation ran.
-struct OpCount {
-  uint64_t warps = 0;
-  uint64_t threads = 0;
+  // Operations from `first` to before `end` ran for the lanes of `mask`.
+  void AddRow(uint32_t first, uint32_t end, uint32_t mask) { Add(first, end, 1, Lanes(mask)); }
+  // Of a row of `active` lanes, only those of `mask` executed `op`.
+  void Leave(uint32_t op, uint32_t active, uint32_t mask) {
+    Add(op, op + 1, mask == 0 ? ~uint64_t{0} : 0, Lanes(mask) - Lanes(active));
+  }
+  // Calls f(operation, warps, threads) for all.
+  template <typename F>
+  void Each(F&& f) const {
+    Step sum;
+    for (size_t i = 0; i + 1 < steps_.size(); ++i) {
+      sum.warps += steps_[i].warps;
+      sum.threads += steps_[i].threads;
+      f(i, sum.warps, sum.threads);
+    }
+  }
+
+ private:
+  struct Step {
+    uint64_t warps = 0;
+    uint64_t threads = 0;
+  };
+  static uint64_t Lanes(uint32_t mask) { return static_cast<uint64_t>(std::popcount(mask)); }
+  void Add(uint32_t first, uint32_t end, uint64_t warps, uint64_t threads) {
+    steps_[first].warps += warps;
+    steps_[first].threads += threads;
+    steps_[end].warps -= warps;
+    steps_[end].threads -= threads;
+  }
+
+  std::vector<Step> steps_;
 };
 
 // What one host thread has for itself.
 struct Executor {
-  explicit Executor(size_t op_count) : op_counts(op_count), slots(op_count), patterns(op_count) {}
+  explicit Executor(size_t op_count)
+      : op_counts(op_count), slots(op_count), patterns(op_count), known_faults(op_count) {}
 
-  std::vector<OpCount> op_counts;     // by operation
-  std::vector<AllocationSlot> slots;  // by operation
-  std::vector<LanePattern> patterns;  // by operation
-  Counters counters;                  // memory and control; the rest follows from op_counts
+  OpCounts op_counts;
+  std::vector<AllocationSlot> slots;                   // by operation
+  std::vector<std::unique_ptr<LanePattern>> patterns;  // by operation; nullptr: none yet
+  Counters counters;                   // memory and control; the rest follows from op_counts
+  std::vector<uint32_t> known_faults;  // kinds that were added to the log, as bits, by operation
+  std::map<std::pair<FaultKind, uint32_t>, uint64_t> more_faults;  // of these
+  // Steps whenever what is known of accesses to shared memory may change other than by reads, and
+  // when another block runs.
+  uint64_t shared_version = 1;
 };
 
 }  // namespace assay::emulator

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "emulator/execute/access_pattern.h"
@@ -16,9 +19,7 @@
 namespace assay::emulator {
 namespace {
 
-uint32_t OpIndex(const Warp* warp, const Op& op) {
-  return static_cast<uint32_t>(&op - warp->block->program().ops.data());
-}
+uint32_t OpIndex(const Warp* warp, const Op& op) { return static_cast<uint32_t>(&op - warp->ops); }
 
 // Offsets of the lanes and what they have in common. False when one is out of [0, limit] or not
 // aligned.
@@ -69,7 +70,7 @@ bool SortLanes(uint32_t mask, const uint64_t* addresses, uint64_t base, uint64_t
 // A naturally aligned value of at most 16 bytes lies in one word of the shadow.
 bool IsInitialized(const uint64_t* bits, uint64_t offset, uint32_t bytes) {
   const uint64_t mask = BitRange(0, bytes);
-  return (bits[offset >> 6] >> (offset & 63) & mask) == mask;
+  return (LoadBits(bits + (offset >> 6)) >> (offset & 63) & mask) == mask;
 }
 
 bool AllInitialized(const uint64_t* bits, uint32_t mask, uint32_t bytes, const WarpAccess& access) {
@@ -85,7 +86,7 @@ bool AllInitialized(const uint64_t* bits, uint32_t mask, uint32_t bytes, const W
   uint64_t missing = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     const uint64_t o = access.offset[lane];
-    missing |= ~(bits[o >> 6] >> (o & 63)) & want;
+    missing |= ~(LoadBits(bits + (o >> 6)) >> (o & 63)) & want;
   }
   return missing == 0;
 }
@@ -122,28 +123,26 @@ bool IsSameValue(const RaceView& view, const RaceConflict& conflict, int lane, u
 
 // `repeated` are the lanes of `mask` that speak for several which read the same.
 void RecordRaces(Warp* warp, const Op& op, uint32_t mask, uint32_t repeated, uint32_t bytes,
-                 AccessKind kind, Space space, uint64_t* race, uint64_t base_address,
+                 AccessKind kind, Space space, const RaceWords& race, uint64_t base_address,
                  const WarpAccess& access) {
   if (kind == AccessKind::kVolatileLoad) return;
   WarpState* const state = StateOf(warp);
   RaceView* const view = space == Space::kShared ? &state->shared_view : &state->global_view;
-  // Global words are shared with other host threads.
-  if (access.pattern == Pattern::kConsecutive && bytes == 4 && space == Space::kShared) {
-    uint64_t* const words = race + access.offset[0] / 4 * 2;
-    if (kind == AccessKind::kLoad && ReadRowInOrder(words, *view)) return;
-    if (kind == AccessKind::kStore && WriteRowInOrder(words, *view)) return;
-  }
+  if (space == Space::kShared && kind != AccessKind::kLoad)
+    ++warp->block->executor().shared_version;
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t offset = access.offset[lane];
     view->thread = warp->index * kLanes + static_cast<uint32_t>(lane);
     const Accessors who = (repeated >> lane & 1) != 0 ? Accessors::kWarp : Accessors::kThread;
     for (uint32_t done = 0; done < bytes; done += 4) {
-      uint64_t* const words = race + (offset + done) / 4 * 2;
+      const uint64_t word = (offset + done) / 4;
+      const RaceWords at = {race.words + 2 * word,
+                            race.of_bytes == nullptr ? nullptr : race.of_bytes + 8 * word};
       const uint32_t part = WordBytes(offset + done, bytes);
-      const RaceConflict conflict = kind == AccessKind::kLoad ? CheckRead(words, part, *view, who)
-                                    : kind == AccessKind::kStore ? CheckWrite(words, part, *view)
-                                                                 : CheckAtomic(words, part, *view);
+      const RaceConflict conflict = kind == AccessKind::kLoad    ? CheckRead(at, part, *view, who)
+                                    : kind == AccessKind::kStore ? CheckWrite(at, part, *view)
+                                                                 : CheckAtomic(at, part, *view);
       if (conflict.earlier == 0) continue;
       if (kind == AccessKind::kStore && conflict.earlier_writes &&
           IsSameValue(*view, conflict, lane, done, bytes, access))
@@ -153,20 +152,29 @@ void RecordRaces(Warp* warp, const Op& op, uint32_t mask, uint32_t repeated, uin
   }
 }
 
-const LanePattern& PatternOf(Warp* warp, const Op& op, uint32_t mask, uint32_t bytes,
-                             const WarpAccess& access) {
-  LanePattern& pattern = warp->block->executor().patterns[OpIndex(warp, op)];
-  const uint64_t start = access.offset[std::countr_zero(mask)];
-  uint64_t differs = pattern.mask ^ mask;
-  for (int lane = 0; lane < kLanes; ++lane)
-    differs |= (access.offset[lane] - start) ^ pattern.relative[lane];
-  if (differs == 0) return pattern;
-  pattern.mask = mask;
-  for (int lane = 0; lane < kLanes; ++lane) pattern.relative[lane] = access.offset[lane] - start;
-  FindDistinct(mask, bytes, access, &pattern);
-  pattern.conflicts = CountBankConflicts(pattern.first, bytes, access);
-  return pattern;
+RaceWords SharedRace(Block* block, uint32_t bytes) {
+  return {block->shared_race(), block->shared_byte_race(bytes < 4)};
 }
+
+// Where the lanes lie to each other in ever new ways, learning them is not worth its time.
+bool LearnsAgain(Warp* warp, const Op& op) {
+  constexpr uint32_t kChangesMax = 8;
+  constexpr uint32_t kRetry = 64;
+  LanePattern* const pattern = warp->block->executor().patterns[OpIndex(warp, op)].get();
+  return pattern == nullptr || pattern->changes < kChangesMax || pattern->unmet++ % kRetry == 0;
+}
+
+// What follows from how the lanes lie to each other.
+const LanePattern& PatternOf(Warp* warp, const Op& op, uint32_t mask, uint32_t bytes, bool shared,
+                             const WarpAccess& access) {
+  std::unique_ptr<LanePattern>& pattern = warp->block->executor().patterns[OpIndex(warp, op)];
+  if (pattern == nullptr) pattern = std::make_unique<LanePattern>();
+  if (pattern->shared != shared || pattern->bytes != bytes || !IsPattern(*pattern, mask, access))
+    LearnPattern(mask, bytes, shared, access, pattern.get());
+  return *pattern;
+}
+
+}  // namespace
 
 const AllocationSlot* FindSlot(Warp* warp, const Op& op, uint64_t address) {
   Block& block = *warp->block;
@@ -179,10 +187,13 @@ const AllocationSlot* FindSlot(Warp* warp, const Op& op, uint64_t address) {
           allocation->host,
           allocation->initialized,
           allocation->race,
+          allocation->byte_race,
           allocation->role == Role::kPlain,
           allocation->role != Role::kPlain || !block.launch().races_in_global};
   return &slot;
 }
+
+namespace {
 
 void CountGlobal(Warp* warp, uint32_t mask, uint32_t bytes, AccessKind kind,
                  const WarpAccess& access) {
@@ -218,9 +229,9 @@ std::string NearestText(const DeviceMemory& memory, uint64_t address) {
 struct LanePlace {
   std::byte* host = nullptr;
   uint64_t* initialized = nullptr;  // bit of the first byte of the space or allocation
-  uint64_t* race = nullptr;
+  RaceWords race;                   // nullptr: not looked for
   uint64_t offset = 0;
-  std::string name;
+  std::string_view name;
 };
 
 // Finds a global address; false when a fault was reported.
@@ -254,7 +265,8 @@ bool PlaceGlobal(Warp* warp, const Op& op, int lane, uint64_t address, uint32_t 
                      allocation->role == Role::kInput ? "an input" : "constant"));
   }
   const bool races = allocation->role == Role::kPlain && warp->block->launch().races_in_global;
-  *place = {allocation->host, allocation->initialized, races ? allocation->race : nullptr,
+  *place = {allocation->host, allocation->initialized,
+            races ? RaceWords{allocation->race, allocation->byte_race} : RaceWords(),
             address - allocation->address, allocation->name};
   return true;
 }
@@ -277,13 +289,13 @@ bool PlaceInBlock(Warp* warp, const Op& op, int lane, Space space, uint64_t addr
   const uint64_t offset = address - base;
   if (shared) {
     const bool races = block.launch().options.check_races;
-    *place = {block.shared(), block.shared_initialized(), races ? block.shared_race() : nullptr,
-              offset, "shared memory"};
+    *place = {block.shared(), block.shared_initialized(),
+              races ? SharedRace(&block, bytes) : RaceWords(), offset, "shared memory"};
     for (const SharedVariable& variable : block.program().shared_variables) {
       if (offset - variable.offset < variable.bytes) place->name = variable.name;
     }
   } else {
-    *place = {block.local(thread), block.local_initialized(thread), nullptr, offset,
+    *place = {block.local(thread), block.local_initialized(thread), RaceWords(), offset,
               "local memory"};
   }
   return true;
@@ -320,16 +332,19 @@ void RecordLaneRaces(Warp* warp, const Op& op, int lane, Space space, uint64_t a
 void ReportUninitialized(Warp* warp, const Op& op, int lane, Space space, uint64_t address,
                          uint32_t bytes, LanePlace* place) {
   if (space == Space::kShared && AnyBitSet(warp->block->shared_pending(), place->offset, bytes)) {
+    place->race = RaceWords();  // the same mistake
+    if (CountKnownFault(warp, op, FaultKind::kMissingAsyncWait)) return;
     ReportMemoryFault(
         warp, op, lane, FaultKind::kMissingAsyncWait, space, address, bytes,
-        absl::StrCat("read of ", bytes, " bytes at offset ", place->offset, " of ", place->name,
+        absl::StrCat("read of ", bytes, " bytes at offset ", place->offset, " of ",
+                     std::string(place->name),
                      ", which an asynchronous copy fills that nobody has waited for"));
-    place->race = nullptr;  // the same mistake
     return;
   }
+  if (CountKnownFault(warp, op, FaultKind::kUninitializedRead)) return;
   ReportMemoryFault(warp, op, lane, FaultKind::kUninitializedRead, space, address, bytes,
                     absl::StrCat("read of ", bytes, " bytes at offset ", place->offset, " of ",
-                                 place->name, ", which nobody has written"));
+                                 std::string(place->name), ", which nobody has written"));
 }
 
 }  // namespace
@@ -373,9 +388,12 @@ bool PrepareGlobal(Warp* warp, const Op& op, uint32_t mask, const uint64_t* addr
   access->base = slot->host;
   if (Reads(kind) && !AllInitialized(slot->initialized, mask, bytes, *access)) return false;
   CountGlobal(warp, mask, bytes, kind, *access);
-  if (!slot->skip_race)
-    RecordRaces(warp, op, mask, 0, bytes, kind, Space::kGlobal, slot->race, slot->address, *access);
+  if (!slot->skip_race) {
+    RecordRaces(warp, op, mask, 0, bytes, kind, Space::kGlobal, {slot->race, slot->byte_race},
+                slot->address, *access);
+  }
   if (Writes(kind)) MarkInitialized(slot->initialized, mask, bytes, *access);
+  if (LearnsAgain(warp, op)) PatternOf(warp, op, mask, bytes, false, *access);
   return true;
 }
 
@@ -396,22 +414,13 @@ bool PrepareShared(Warp* warp, const Op& op, uint32_t mask, const uint64_t* addr
     (Writes(kind) ? counters.shared_store_bytes : counters.shared_load_bytes) += lanes * bytes;
   }
   ++counters.shared_accesses;
-  uint32_t first = mask;
-  uint32_t repeated = 0;
-  if (access->pattern == Pattern::kScattered) {
-    const LanePattern& pattern = PatternOf(warp, op, mask, bytes, *access);
-    first = pattern.first;
-    repeated = pattern.repeated;
-    counters.shared_bank_conflicts += pattern.conflicts;
-  } else if (access->pattern == Pattern::kBroadcast) {
-    first = mask & -mask;
-    repeated = lanes > 1 ? first : 0;
-  }
+  const LanePattern& pattern = PatternOf(warp, op, mask, bytes, true, *access);
+  counters.shared_bank_conflicts += pattern.conflicts;
   if (block.launch().options.check_races) {
     // Lanes of a warp that read a place together need one look.
-    if (kind != AccessKind::kLoad) first = mask;
-    RecordRaces(warp, op, first, repeated, bytes, kind, Space::kShared, block.shared_race(),
-                kSharedBase, *access);
+    const bool together = kind == AccessKind::kLoad;
+    RecordRaces(warp, op, together ? pattern.first : mask, together ? pattern.repeated : 0, bytes,
+                kind, Space::kShared, SharedRace(&block, bytes), kSharedBase, *access);
   }
   if (Writes(kind)) MarkInitialized(block.shared_initialized(), mask, bytes, *access);
   return true;
@@ -437,7 +446,7 @@ std::byte* PrepareLane(Warp* warp, const Op& op, int lane, Space space, uint64_t
   if (Reads(kind) && !IsInitialized(place.initialized, place.offset, bytes)) {
     ReportUninitialized(warp, op, lane, space, address, bytes, &place);
   }
-  if (place.race != nullptr)
+  if (place.race.words != nullptr)
     RecordLaneRaces(warp, op, lane, space, address, bytes, kind, value, place);
   if (Writes(kind)) SetBits(place.initialized, place.offset, bytes);
   Counters& counters = warp->block->executor().counters;
@@ -458,8 +467,9 @@ std::byte* PrepareLane(Warp* warp, const Op& op, int lane, Space space, uint64_t
 void RecordSharedWrite(Warp* warp, const Op& op, int lane, uint64_t address, uint32_t bytes,
                        const void* value) {
   Block& block = *warp->block;
+  ++block.executor().shared_version;
   if (!block.launch().options.check_races) return;
-  const LanePlace place{block.shared(), block.shared_initialized(), block.shared_race(),
+  const LanePlace place{block.shared(), block.shared_initialized(), SharedRace(&block, bytes),
                         address - kSharedBase, ""};
   RecordLaneRaces(warp, op, lane, Space::kShared, address, bytes, AccessKind::kStore, value, place);
 }

@@ -28,8 +28,6 @@ inline bool Reads(AccessKind kind) {
          kind == AccessKind::kVolatileLoad;
 }
 
-enum class Pattern : uint8_t { kBroadcast, kConsecutive, kScattered };
-
 // An access that passed every check.
 struct WarpAccess {
   Pattern pattern = Pattern::kScattered;
@@ -47,6 +45,10 @@ inline constexpr uint32_t kNarrowAddress = 1;  // the base register has 4 bytes
 // Addresses of all lanes: base register Op::a (kNoRegister: none) plus Op::data. Shared addresses
 // wrap at 2^32.
 void ComputeAddresses(const Warp* warp, const Op& op, uint64_t* addresses);
+
+// The live allocation that holds `address`, as the operation met it last or as it is found now;
+// nullptr: none does.
+const AllocationSlot* FindSlot(Warp* warp, const Op& op, uint64_t address);
 
 // True when the lanes of `mask` may all access `bytes` (1 to 16) at their addresses, which are
 // global or shared ones. Counts, marks written bytes and looks for races. False: LoadLane and

@@ -75,9 +75,9 @@ void ReportRace(Warp* warp, const Op& op, int lane, Space space, uint64_t addres
                 AccessKind kind, const RaceConflict& conflict) {
   const RaceStamp earlier = UnpackStamp(conflict.earlier);
   if (IsOrderedByAtomics(warp, space, earlier)) return;
-  ReportMemoryFault(warp, op, lane,
-                    space == Space::kShared ? FaultKind::kSharedRace : FaultKind::kGlobalRace,
-                    space, address, bytes,
+  const FaultKind race = space == Space::kShared ? FaultKind::kSharedRace : FaultKind::kGlobalRace;
+  if (CountKnownFault(warp, op, race)) return;
+  ReportMemoryFault(warp, op, lane, race, space, address, bytes,
                     absl::StrCat(kind == AccessKind::kLoad    ? "read"
                                  : kind == AccessKind::kStore ? "write"
                                                               : "atomic update",

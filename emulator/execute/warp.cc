@@ -29,7 +29,24 @@ bool EndsLaunch(FaultKind kind) {
   }
 }
 
+uint32_t OpIndex(const Warp* warp, const Op& op) { return static_cast<uint32_t>(&op - warp->ops); }
+
+void StopIfFatal(Warp* warp, FaultKind kind) {
+  if (!EndsLaunch(kind)) return;
+  warp->block->launch().stop = true;
+  warp->event = WarpEvent::kStopped;
+}
+
 }  // namespace
+
+bool CountKnownFault(Warp* warp, const Op& op, FaultKind kind) {
+  Executor& executor = warp->block->executor();
+  const uint32_t pc = OpIndex(warp, op);
+  if ((executor.known_faults[pc] >> static_cast<int>(kind) & 1) == 0) return false;
+  ++executor.more_faults[{kind, pc}];
+  StopIfFatal(warp, kind);
+  return true;
+}
 
 void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string message) {
   ReportMemoryFault(warp, op, lane, kind, Space::kGeneric, 0, 0, std::move(message));
@@ -37,9 +54,10 @@ void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string
 
 void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space space,
                        uint64_t address, uint32_t bytes, std::string message) {
+  if (CountKnownFault(warp, op, kind)) return;
   Block& block = *warp->block;
   const Program& program = block.program();
-  const auto pc = static_cast<uint32_t>(&op - program.ops.data());
+  const uint32_t pc = OpIndex(warp, op);
   block.launch().faults.Add(kind, pc, [&] {
     Fault fault;
     fault.kind = kind;
@@ -56,10 +74,8 @@ void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space
     fault.message = std::move(message);
     return fault;
   });
-  if (EndsLaunch(kind)) {
-    block.launch().stop = true;
-    warp->event = WarpEvent::kStopped;
-  }
+  block.executor().known_faults[pc] |= 1u << static_cast<int>(kind);
+  StopIfFatal(warp, kind);
 }
 
 bool Converge(Warp* warp, const Op& op, uint32_t mask, uint32_t members) {
@@ -69,13 +85,14 @@ bool Converge(Warp* warp, const Op& op, uint32_t mask, uint32_t members) {
     return true;
   }
   if ((mask & ~members) != 0) {
+    if (CountKnownFault(warp, op, FaultKind::kAbsentLane)) return true;
     ReportFault(warp, op, std::countr_zero(mask & ~members), FaultKind::kAbsentLane,
                 absl::StrCat("the member mask 0x", absl::Hex(members), " does not name lanes 0x",
                              absl::Hex(mask & ~members), ", which execute this"));
     return true;
   }
   if ((members & warp->live & ~mask) == 0) return true;
-  const auto pc = static_cast<uint32_t>(&op - warp->block->program().ops.data());
+  const uint32_t pc = OpIndex(warp, op);
   // The rest of the group has nothing to do here and goes on; those that wait join others that wait
   // here.
   if ((warp->active & ~mask) != 0) state->groups.push_back({pc + 1, warp->active & ~mask, 0});

@@ -19,6 +19,10 @@ void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string
 void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space space,
                        uint64_t address, uint32_t bytes, std::string message);
 
+// True when a fault of this kind was recorded at `op` before: it is counted then, and its text need
+// not be made. Ask where faults may come in floods.
+bool CountKnownFault(Warp* warp, const Op& op, FaultKind kind);
+
 // For operations with a member mask (.sync): true when every lane of `members` that is live is in
 // `mask`, so that the operation can go on for `mask`. Otherwise `mask` is parked until the others
 // arrive, the rest of warp->active goes on behind the operation, warp->active becomes 0 and the

@@ -1,7 +1,7 @@
 // Ranges of bits in arrays of 64-bit words: the shadow that says which bytes hold something.
 //
-// Neighbouring bits may be set by several threads at once, so single words are changed atomically
-// unless a range covers them.
+// Neighbouring bits may be set and read by several threads at once, so words are read and changed
+// atomically.
 #ifndef ASSAY_EMULATOR_MEMORY_BITS_H_
 #define ASSAY_EMULATOR_MEMORY_BITS_H_
 
@@ -29,18 +29,23 @@ inline bool EachWord(uint64_t first, uint64_t count, F&& f) {
   return true;
 }
 
+inline uint64_t LoadBits(const uint64_t* word) {
+  return std::atomic_ref(*const_cast<uint64_t*>(word)).load(std::memory_order_relaxed);
+}
 inline bool AllBitsSet(const uint64_t* words, uint64_t first, uint64_t count) {
-  return EachWord(first, count,
-                  [&](uint64_t word, uint64_t mask) { return (words[word] & mask) == mask; });
+  return EachWord(first, count, [&](uint64_t word, uint64_t mask) {
+    return (LoadBits(words + word) & mask) == mask;
+  });
 }
 inline bool AnyBitSet(const uint64_t* words, uint64_t first, uint64_t count) {
-  return !EachWord(first, count,
-                   [&](uint64_t word, uint64_t mask) { return (words[word] & mask) == 0; });
+  return !EachWord(first, count, [&](uint64_t word, uint64_t mask) {
+    return (LoadBits(words + word) & mask) == 0;
+  });
 }
 inline void SetBits(uint64_t* words, uint64_t first, uint64_t count) {
   EachWord(first, count, [&](uint64_t word, uint64_t mask) {
     // Most stores hit bytes that were stored before; a look is cheaper than a locked instruction.
-    if ((words[word] & mask) != mask)
+    if ((LoadBits(words + word) & mask) != mask)
       std::atomic_ref(words[word]).fetch_or(mask, std::memory_order_relaxed);
     return true;
   });

@@ -53,10 +53,12 @@ absl::StatusOr<std::unique_ptr<DeviceMemory>> DeviceMemory::Create(const Options
   memory->data_ = static_cast<std::byte*>(Reserve(rounded.bytes));
   memory->initialized_ = static_cast<uint64_t*>(Reserve(rounded.bytes / 8));
   memory->race_ = static_cast<uint64_t*>(Reserve(rounded.bytes * 4));
-  if (memory->data_ == nullptr || memory->initialized_ == nullptr || memory->race_ == nullptr) {
+  memory->byte_race_ = static_cast<uint64_t*>(Reserve(rounded.bytes * 16));
+  if (memory->data_ == nullptr || memory->initialized_ == nullptr || memory->race_ == nullptr ||
+      memory->byte_race_ == nullptr) {
     return absl::ResourceExhaustedError(
         absl::StrCat("no address space for an emulated device of ", rounded.bytes,
-                     " bytes and five times as much for its checks; ask for less"));
+                     " bytes and twenty-one times as much for its checks; ask for less"));
   }
   return memory;
 }
@@ -65,6 +67,7 @@ DeviceMemory::~DeviceMemory() {
   if (data_ != nullptr) munmap(data_, options_.bytes);
   if (initialized_ != nullptr) munmap(initialized_, options_.bytes / 8);
   if (race_ != nullptr) munmap(race_, options_.bytes * 4);
+  if (byte_race_ != nullptr) munmap(byte_race_, options_.bytes * 16);
 }
 
 uint64_t DeviceMemory::RandomGap() {
@@ -113,6 +116,7 @@ absl::StatusOr<uint64_t> DeviceMemory::Allocate(uint64_t bytes, std::string name
   allocation->host = data_ + offset;
   allocation->initialized = initialized_ + offset / 64;
   allocation->race = race_ + offset / 2;
+  allocation->byte_race = byte_race_ + offset * 2;
   ++count_;
   in_use_ += bytes;
   std::memset(allocation->host, kPoison, bytes);
@@ -135,6 +139,7 @@ absl::Status DeviceMemory::Free(uint64_t address) {
   in_use_ -= allocation.bytes;
   Discard(allocation.host, allocation.bytes);
   Discard(allocation.race, allocation.bytes * 4);
+  Discard(allocation.byte_race, allocation.bytes * 16);
   return absl::OkStatus();
 }
 

@@ -46,6 +46,7 @@ struct Allocation {
   std::byte* host = nullptr;        // its first byte
   uint64_t* initialized = nullptr;  // one bit a byte, from the first byte on
   uint64_t* race = nullptr;         // two words (race.h) for every 4 bytes
+  uint64_t* byte_race = nullptr;    // eight
 };
 
 class DeviceMemory {
@@ -88,10 +89,11 @@ class DeviceMemory {
   uint64_t RandomGap() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
-  // Three mappings over the same range: bytes, a bit a byte, two race words a 4-byte word.
+  // Mappings over the same range: bytes, a bit a byte, two and eight race words a 4-byte word.
   std::byte* data_ = nullptr;
   uint64_t* initialized_ = nullptr;
   uint64_t* race_ = nullptr;
+  uint64_t* byte_race_ = nullptr;
   uint32_t generation_ = 0;
   mutable absl::Mutex mutex_;
   std::map<uint64_t, std::unique_ptr<Allocation>> allocations_

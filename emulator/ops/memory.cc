@@ -10,6 +10,7 @@
 #include "emulator/execute/race_report.h"
 #include "emulator/execute/warp.h"
 #include "emulator/ops/memory_decode.h"
+#include "emulator/ops/memory_lanes.h"
 #include "emulator/ops/ops.h"
 
 namespace assay::emulator {
@@ -86,13 +87,6 @@ void AcquireLanes(Warp* warp, uint32_t mask, Space space, const uint64_t* addres
   }
 }
 
-template <typename T>
-T ReadAs(const std::byte* from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
-
 // Value number `part` of each lane's vector, from memory that passed every check.
 template <typename W, typename D>
 void TakeFromMemory(Warp* warp, uint32_t mask, uint32_t reg, const WarpAccess& access, size_t part,
@@ -120,6 +114,11 @@ void Load(Warp* warp, const Op& op, uint32_t mask) {
   const uint32_t* const registers = vector == 1 ? &op.dst : &warp->lists[op.list];
   const AccessKind kind =
       (op.extra & kVolatile) != 0 ? AccessKind::kVolatileLoad : AccessKind::kLoad;
+  RepeatedAccess again;
+  if (kind == AccessKind::kLoad &&
+      PrepareRepeatedLoad(warp, op, mask, SpaceOf(op), bytes, &again)) {
+    return TakeLanes<W, D>(warp, mask, registers, vector, again);
+  }
   alignas(64) uint64_t addresses[kLanes];
   ComputeAddresses(warp, op, addresses);
   const Space space = Unify(SpaceOf(op), mask, addresses);
@@ -184,18 +183,20 @@ bool WriteLanes(Warp* warp, const Op& op, uint32_t mask, uint32_t bytes, AccessK
 
 template <typename W, typename D>
 void Store(Warp* warp, const Op& op, uint32_t mask) {
+  NoteStore(warp, op, mask);
   const uint32_t vector = VectorOf(op);
   const auto bytes = static_cast<uint32_t>(sizeof(W) * vector);
-  alignas(64) std::byte packed[kLanes * 32];
+  const uint32_t* const registers = vector == 1 ? &op.dst : &warp->lists[op.list];
   const AccessKind kind =
       (op.extra & kVolatile) != 0 ? AccessKind::kVolatileStore : AccessKind::kStore;
-  if (vector == 1) {
-    GatherFromRegister<W, D>(warp, mask, op.dst, packed, bytes);
-  } else {
-    const uint32_t* const registers = &warp->lists[op.list];
-    for (uint32_t i = 0; i < vector; ++i)
-      GatherFromRegister<W, D>(warp, mask, registers[i], packed + i * sizeof(W), bytes);
+  RepeatedAccess again;
+  if (kind == AccessKind::kStore &&
+      PrepareRepeatedStore(warp, op, mask, SpaceOf(op), bytes, &again)) {
+    return PutLanes<W, D>(warp, mask, registers, vector, again);
   }
+  alignas(64) std::byte packed[kLanes * 32];
+  for (uint32_t i = 0; i < vector; ++i)
+    GatherFromRegister<W, D>(warp, mask, registers[i], packed + i * sizeof(W), bytes);
   WriteLanes(warp, op, mask, bytes, kind, packed);
 }
 

@@ -104,6 +104,7 @@ bool MeetAligned(Warp* warp, const Op& op, uint32_t mask) {
   if (mask == kAllLanes) return true;
   const uint32_t passing = warp->active & ~mask;
   if (passing != 0) {
+    if (CountKnownFault(warp, op, FaultKind::kAbsentLane)) return true;
     ReportFault(warp, op, std::countr_zero(passing), FaultKind::kAbsentLane,
                 absl::StrCat("every lane of the warp must execute this; lanes 0x",
                              absl::Hex(passing), " pass over it by its guard predicate"));
@@ -111,7 +112,8 @@ bool MeetAligned(Warp* warp, const Op& op, uint32_t mask) {
   }
   if (!Converge(warp, op, mask, kAllLanes)) return false;
   const uint32_t gone = ~warp->live;
-  if (gone != 0 && warp->event != WarpEvent::kStopped) {
+  if (gone != 0 && warp->event != WarpEvent::kStopped &&
+      !CountKnownFault(warp, op, FaultKind::kAbsentLane)) {
     ReportFault(warp, op, std::countr_zero(mask), FaultKind::kAbsentLane,
                 absl::StrCat("every lane of the warp must execute this; lanes 0x", absl::Hex(gone),
                              " have exited or are beyond the end of the block"));

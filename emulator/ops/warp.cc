@@ -39,6 +39,7 @@ int SourceLane(int lane, uint32_t b, uint32_t c, bool* in_range) {
 }
 
 void ReportAbsentSource(Warp* warp, const Op& op, int lane, int source, uint32_t members) {
+  if (CountKnownFault(warp, op, FaultKind::kAbsentLane)) return;
   const std::string_view why = (members >> source & 1) == 0 ? "is not named in its member mask"
                                : (warp->live >> source & 1) == 0
                                    ? "has exited or is beyond the end of the block"

@@ -48,6 +48,8 @@ absl::Status ProgramBuilder::OrderFunctions(const Function* function,
   FunctionLayout& layout = functions_[function->name];
   layout.function = function;
   layout.registers.assign(function->registers.size(), kNoRegister);
+  if (const auto places = places_.find(function->name); places != places_.end())
+    layout.places = places->second;
   order_.push_back(function);
   return absl::OkStatus();
 }
@@ -312,6 +314,20 @@ absl::Status ProgramBuilder::DecodeCall(const Instruction& instruction) {
   return absl::OkStatus();
 }
 
+void ProgramBuilder::MarkBlockStarts(FunctionLayout* layout) const {
+  const std::vector<uint32_t>& ops = layout->op_of_instruction;
+  layout->starts_block.assign(ops.size() + 1, false);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    const uint32_t end = i + 1 < ops.size() ? ops[i + 1] : layout->last_op;
+    for (uint32_t op = ops[i]; op < end; ++op) {
+      if (!program_->ops[op].leader) continue;
+      layout->starts_block[i] = true;
+      // A call is several operations.
+      if (op > ops[i]) layout->starts_block[i + 1] = true;
+    }
+  }
+}
+
 void ProgramBuilder::Finish() {
   std::map<uint32_t, const LabelFixup*> branches;
   for (const LabelFixup& fixup : label_fixups_) {
@@ -334,7 +350,7 @@ void ProgramBuilder::Finish() {
   }
   uint32_t priority = 0;
   for (const Function* function : order_) {
-    const FunctionLayout& layout = functions_[function->name];
+    FunctionLayout& layout = functions_[function->name];
     std::vector<Successors> successors(layout.last_op - layout.first_op);
     for (uint32_t i = layout.first_op; i < layout.last_op; ++i) {
       Successors& s = successors[i - layout.first_op];
@@ -352,8 +368,22 @@ void ProgramBuilder::Finish() {
       }
     }
     priority = OrderBlocks(layout.first_op, layout.last_op, successors, priority, program_.get());
+    MarkBlockStarts(&layout);
+    program_->successors.resize(layout.last_op);
+    std::move(successors.begin(), successors.end(), program_->successors.begin() + layout.first_op);
   }
   program_->register_bytes = static_cast<uint32_t>(register_bytes_);
+}
+
+ProgramBuilder::Places ProgramBuilder::FindPlaces() const {
+  Places places;
+  for (const auto& [name, layout] : functions_) {
+    std::vector<int> bytes;
+    for (const Register& reg : layout.function->registers)
+      bytes.push_back(reg.type == Type::kPred ? 0 : std::max(2, TypeBytes(reg.type)));
+    places[name] = ShareRegisters(layout.uses, layout.starts_block, bytes);
+  }
+  return places;
 }
 
 absl::StatusOr<std::unique_ptr<Program>> ProgramBuilder::Build(std::string_view kernel,
@@ -401,7 +431,11 @@ absl::StatusOr<std::unique_ptr<Program>> BuildProgram(const Module& module, std:
                                                       const OpTable& table,
                                                       const VariableResolver& resolve,
                                                       int mma_arch) {
-  return ProgramBuilder(module, table, resolve).Build(kernel, mma_arch);
+  ProgramBuilder first(module, table, resolve);
+  ASSAY_RETURN_IF_ERROR(first.Build(kernel, mma_arch).status());
+  ProgramBuilder second(module, table, resolve);
+  second.SetPlaces(first.FindPlaces());
+  return second.Build(kernel, mma_arch);
 }
 
 }  // namespace assay::emulator

@@ -59,8 +59,12 @@ uint32_t ProgramBuilder::AddList(const std::vector<uint32_t>& values) {
   return first;
 }
 
-absl::StatusOr<uint32_t> ProgramBuilder::RegisterOffset(int reg) {
-  uint32_t& offset = current_->registers[static_cast<size_t>(reg)];
+absl::StatusOr<uint32_t> ProgramBuilder::RegisterOffset(int reg, bool writes) {
+  auto index = static_cast<uint32_t>(reg);
+  const auto instruction = static_cast<uint32_t>(current_->op_of_instruction.size() - 1);
+  current_->uses.push_back({instruction, index, writes && instruction_->guard < 0});
+  if (!current_->places.empty()) index = current_->places[index];
+  uint32_t& offset = current_->registers[index];
   if (offset == kNoRegister) offset = Allocate(SlotBytes(RegisterType(reg)));
   return offset;
 }
@@ -179,7 +183,7 @@ absl::StatusOr<uint32_t> ProgramBuilder::DestinationAnyWidth(const Operand& oper
     return absl::InvalidArgumentError(
         absl::StrCat("writes ", 8 * TypeBytes(type), " bits to a register of ", 8 * *width));
   }
-  return RegisterOffset(operand.reg);
+  return RegisterOffset(operand.reg, true);
 }
 
 absl::StatusOr<uint32_t> ProgramBuilder::Predicate(const Operand& operand, bool* negated) {

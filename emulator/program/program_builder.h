@@ -13,6 +13,7 @@
 
 #include "emulator/program/builder.h"
 #include "emulator/program/decoder.h"
+#include "emulator/program/register_sharing.h"
 
 namespace assay::emulator {
 
@@ -30,6 +31,9 @@ struct FunctionLayout {
   uint32_t first_op = 0;
   uint32_t last_op = 0;
   std::vector<uint32_t> op_of_instruction;
+  std::vector<RegisterUse> uses;   // of `registers`
+  std::vector<bool> starts_block;  // by instruction
+  std::vector<uint32_t> places;    // ShareRegisters; empty: each its own
 };
 
 class ProgramBuilder : public Decoder {
@@ -38,6 +42,12 @@ class ProgramBuilder : public Decoder {
       : module_(module), table_(table), resolve_(resolve), program_(std::make_unique<Program>()) {}
 
   absl::StatusOr<std::unique_ptr<Program>> Build(std::string_view kernel, int mma_arch);
+
+  // After Build: which registers of each function may share places, for the builder that lays the
+  // program out.
+  using Places = std::map<std::string, std::vector<uint32_t>, std::less<>>;
+  Places FindPlaces() const;
+  void SetPlaces(Places places) { places_ = std::move(places); }
 
   absl::StatusOr<uint32_t> Source(const Operand& operand, Type type) override;
   absl::StatusOr<uint32_t> SourceAnyWidth(const Operand& operand, Type type, int* width) override;
@@ -62,7 +72,8 @@ class ProgramBuilder : public Decoder {
   // What is over the limit of the register file lies at 0, until CheckRegisterBytes tells of it.
   uint32_t Allocate(int64_t bytes_per_lane);
   absl::Status CheckRegisterBytes() const;
-  absl::StatusOr<uint32_t> RegisterOffset(int reg);
+  // `writes`: all of it, for the lanes that execute the instruction.
+  absl::StatusOr<uint32_t> RegisterOffset(int reg, bool writes = false);
   Type RegisterType(int reg) const {
     return current_->function->registers[static_cast<size_t>(reg)].type;
   }
@@ -83,6 +94,7 @@ class ProgramBuilder : public Decoder {
                           const std::vector<Parameter>& parameters, bool into_callee);
   void Emit(Op op);
   void Finish();
+  void MarkBlockStarts(FunctionLayout* layout) const;
   absl::Status AddContext(const absl::Status& status, const Instruction& instruction) const;
 
   const Module& module_;
@@ -98,6 +110,7 @@ class ProgramBuilder : public Decoder {
   std::map<SpecialRegister, uint32_t> specials_;
   std::map<std::string, uint32_t, std::less<>> shared_;  // addresses
   int64_t register_bytes_ = 0;
+  Places places_;
 
   // What is filled in when every operation has its place.
   struct LabelFixup {

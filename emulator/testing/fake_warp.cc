@@ -225,6 +225,8 @@ Operand Negated(Operand predicate) {
   return predicate;
 }
 
+bool CountKnownFault(Warp* warp, const Op& op, FaultKind kind) { return false; }
+
 void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string message) {
   Fake(warp)->faults.push_back({lane, kind, std::move(message)});
   if (kind != FaultKind::kAbsentLane) warp->event = WarpEvent::kStopped;
