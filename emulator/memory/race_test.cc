@@ -153,7 +153,8 @@ Row SomeRow(std::mt19937_64* random, const RaceView& view, bool writes) {
 std::vector<uint64_t> CheckEach(ViewOfWarp* warp, bool writes, Row* row) {
   std::vector<uint64_t> conflicts;
   for (size_t i = 0; i < row->owner.size(); ++i) {
-    const RaceWords at = {&row->words[2 * i], nullptr};
+    uint64_t of_bytes[8] = {};
+    const RaceWords at = {&row->words[2 * i], of_bytes};
     const RaceView& view = warp->Of(row->owner[i] & 31);
     const Accessors who = row->owner[i] > 31 ? Accessors::kWarp : Accessors::kThread;
     conflicts.push_back(

@@ -1,5 +1,6 @@
 #include "emulator/program/register_sharing.h"
 
+#include <cstddef>
 #include <map>
 #include <numeric>
 
