@@ -199,7 +199,6 @@ LOOP:
   add.u32 %r1, %r1, 1;
   setp.lt.u32 %p1, %r1, 50;
   @%p1 bra LOOP;
-  bar.sync 0;
   mov.u32 %r10, 99;
 STORE:
 )",
