@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -19,8 +18,8 @@ namespace {
 constexpr int kNotInstalled = 77;
 
 std::string ScriptPath() {
-  const auto here = std::filesystem::path(__FILE__).parent_path();
-  return (here.parent_path() / "testing" / "mma_reference.py").string();
+  const char* const source = std::getenv("ASSAY_SOURCE_DIR");
+  return std::string(source != nullptr ? source : ".") + "/emulator/testing/mma_reference.py";
 }
 
 // The output, and the exit code.

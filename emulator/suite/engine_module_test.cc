@@ -305,7 +305,7 @@ std::vector<RefusedKernel> RefusedKernels() {
        ".visible .entry kernel(.param .u32 n)\n{\n.reg .b64 %d<1>;\nld.param.u64 %d0, "
        "[n];\nret;\n}",
        kInvalid,
-       {"line 7", "bytes 0 to 7 of n"}},
+       {"line 7", "accesses 8 bytes at 0 of n, which has 4"}},
       {"WrongWidth",
        ".visible .entry kernel()\n{\n.reg .b64 %d<1>;\nadd.u32 %d0, %d0, 1;\nret;\n}",
        kInvalid,

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "assay/internal/v1/dispatch.pb.h"
@@ -176,8 +177,12 @@ TEST_F(PipelineIntegrationTest, AQuickMeasurementIsWhole) {
 // Nice value and scheduling policy of the child of this process that runs `program`, as in proc(5).
 std::pair<int, int> SchedulingOf(const std::string& program) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (!absl::ascii_isdigit(static_cast<unsigned char>(entry.path().filename().native()[0]))) {
+      continue;
+    }
     std::ifstream file(entry.path() / "stat");
-    std::string stat((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    std::string stat;
+    if (!std::getline(file, stat)) continue;  // it ended
     const size_t open = stat.find('(');
     const size_t close = stat.rfind(')');
     if (close == std::string::npos || stat.substr(open + 1, close - open - 1) != program) continue;

@@ -41,6 +41,20 @@ std::string CoresText(int cores) {
   return absl::StrCat(cores, cores == 1 ? " core" : " cores");
 }
 
+// The unit of this device that computes `source` faster than what was measured; empty: none.
+std::string FasterUnit(const v1::Calibration& calibration, const UnitSource& source) {
+  // Those units have no double precision.
+  if (absl::string_view(source.kernel).substr(0, 4) != "mma_" ||
+      source.unit == v1::WorkModel::FLOP_F64) {
+    return "";
+  }
+  for (const std::string& left_out : calibration.left_out()) {
+    const std::string what = left_out.substr(0, left_out.find(':'));
+    if (what == "wgmma" || what == "tcgen05.mma") return what;
+  }
+  return "";
+}
+
 // The rate of one stream kernel for a footprint.
 Rate StreamRate(const v1::Calibration& calibration, const std::string& kernel,
                 double footprint_bytes, int cores) {
@@ -96,6 +110,11 @@ Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores) {
   Rate best;
   for (const UnitSource& source : kUnitSources) {
     if (source.unit != unit) continue;
+    // A limit that a faster unit beats accuses the honest.
+    if (const std::string faster = FasterUnit(calibration, source); !faster.empty()) {
+      return {0, absl::StrCat("the rate of ", faster,
+                              " was not measured, so operations set no limit on this device")};
+    }
     for (const v1::CeilingPoint& point : calibration.points()) {
       if (point.kernel() != source.kernel || point.cores() != cores) continue;
       const double rate = point.rate_per_second() / source.products;

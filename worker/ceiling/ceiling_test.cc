@@ -190,6 +190,29 @@ TEST(CeilingTest, OfAWholeDeviceTheFastestUnitCounts) {
   }
 }
 
+// An honest kernel that uses it would be faster than the limit.
+TEST(CeilingTest, AUnitThatNobodyMeasuredLeavesNoLimit) {
+  v1::Calibration calibration;
+  AddPoint("copy", kWholeDevice, 640 << 20, 2e12, "DRAM", &calibration);
+  AddPoint("fma_f32", kWholeDevice, 0, 20e12, "", &calibration);
+  AddPoint("mma_f16", kWholeDevice, 0, 300e12, "", &calibration);
+  AddPoint("mma_f64", kWholeDevice, 0, 19e12, "", &calibration);
+  calibration.add_left_out("mma_bf16: failed");
+  const WorkCost half = Cost(v1::WorkModel::FLOP_F16, 300e12, 1e9, 1e9);
+  v1::Ceiling ceiling;
+  ComputeCeiling(half, calibration, 2100, kWholeDevice, &ceiling);
+  EXPECT_EQ(ceiling.bound(), v1::Ceiling::COMPUTE);
+  calibration.add_left_out("wgmma: only mma.sync is measured");
+  for (const auto& [unit, limited] :
+       {std::pair(v1::WorkModel::FLOP_F16, false), std::pair(v1::WorkModel::FLOP_F32, false),
+        std::pair(v1::WorkModel::FLOP_F64, true)}) {
+    ceiling.Clear();
+    ComputeCeiling(Cost(unit, 300e12, 1e9, 1e9), calibration, 2100, kWholeDevice, &ceiling);
+    EXPECT_EQ(ceiling.compute_time_ns() > 0, limited) << unit;
+    EXPECT_EQ(ceiling.basis().find("wgmma") == std::string::npos, limited) << ceiling.basis();
+  }
+}
+
 TEST(CalibrationTest, TheFileOfAGpuFollowsCardAndDriver) {
   const std::string path = GpuCalibrationPath("/state", "01ab", 13000);
   EXPECT_EQ(path.rfind("/state/calibration-gpu-", 0), 0u) << path;

@@ -36,6 +36,7 @@ using enum cuda::CUresult;
 
 constexpr double kKernelNs = 1000;
 constexpr double kBlockNs = 10;
+constexpr int kEventsOfACall = 2;
 constexpr uint64_t kInstructionsMax = 5'000'000;
 
 // What waits in the one queue that all streams share.
@@ -73,7 +74,7 @@ class FakeDriver {
   void EndOldContext() {
     queue_.clear();
     is_cold_ = false;
-    is_gated_ = false;
+    gated_events_ = 0;
     flush_value_ = 0;
     if (context_ == nullptr) return;
     (void)real_.cuCtxDestroy(context_);
@@ -147,7 +148,7 @@ class FakeDriver {
 
   CUresult RecordEvent(const Item& item) {
     times_[item.event] = now_ns_;
-    is_gated_ = false;
+    if (gated_events_ > 0) --gated_events_;
     return CUDA_SUCCESS;
   }
 
@@ -163,7 +164,7 @@ class FakeDriver {
     for (std::vector<std::byte>& argument : item.arguments) Translate(&argument, &memory, &host);
     if (!is_helper) {
       ++control_.candidate_launches;
-      if (is_gated_) ++control_.launches_behind_gate;
+      if (gated_events_ > 0) ++control_.launches_behind_gate;
       if (control_.fail_next_kernel != CUDA_SUCCESS) {
         return std::exchange(control_.fail_next_kernel, CUDA_SUCCESS);
       }
@@ -182,7 +183,7 @@ class FakeDriver {
       (void)real_.cuMemcpyDtoH(host, memory->shadow, memory->bytes);
       uint32_t words[2];
       std::memcpy(words, host, sizeof(words));
-      is_gated_ = words[1] == 0;
+      gated_events_ = words[1] == 0 ? kEventsOfACall : 0;
       ++(words[1] == 0 ? control_.gates_passed : control_.gates_given_up);
     }
     return result;
@@ -221,7 +222,7 @@ class FakeDriver {
   double now_ns_ = 0;
   unsigned int flush_value_ = 0;
   bool is_cold_ = false;
-  bool is_gated_ = false;
+  int gated_events_ = 0;  // to come behind a gate that opened
 };
 
 // Of what the fake changes; everything else is in fake_cuda_forward.cc.

@@ -265,7 +265,7 @@ std::optional<CallTiming> RealSession::Call(GuestCache cache, absl::Duration tim
 
 std::optional<CallTiming> RealSession::CallEmpty(GuestCache cache) {
   if (end_.has_value()) return std::nullopt;
-  absl::Status ready = PrepareCache(cache);
+  absl::Status ready = Prepare(cache);
   if (ready.ok()) {
     const absl::StatusOr<DeviceRun> run = context_.RunEmpty(absl::Seconds(limits::kCallSeconds));
     if (run.ok()) return TimingOf(*run);
