@@ -21,6 +21,17 @@ constexpr uint64_t kBlockTurn = 100'000;
 // host thread, which is enough for the one of the lowest number to be among them.
 constexpr size_t kResidentMax = 32;
 constexpr uint64_t kResidentTurn = 200'000;
+// What blocks of one launch may hold of the host's memory at a time.
+constexpr uint64_t kAliveBytesMax = uint64_t{2} << 30;
+
+// Of the host's memory, about: local memory and its bits, registers, and what is kept of shared
+// memory.
+uint64_t BlockBytes(const Program& program, const LaunchOptions& options) {
+  const uint64_t warps = (options.block.Count() + kLanes - 1) / kLanes;
+  const uint64_t local = warps * kLanes * program.local_bytes;
+  const uint64_t shared = uint64_t{program.shared_bytes} + options.dynamic_shared_bytes;
+  return local + local / 8 + warps * program.register_bytes + 6 * shared;
+}
 
 absl::Status CheckShape(const Program& program, std::span<const std::byte> arguments,
                         const LaunchOptions& options) {
@@ -64,6 +75,13 @@ absl::Status CheckShape(const Program& program, std::span<const std::byte> argum
   if (options.cooperative && grid.Count() > kCooperativeBlocksMax) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a cooperative launch has at most ", kCooperativeBlocksMax, " blocks, not ", grid.Count()));
+  }
+  const uint64_t bytes = BlockBytes(program, options);
+  if (options.cooperative && grid.Count() * bytes > kAliveBytesMax) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "a cooperative launch has all its blocks at once: ", grid.Count(), " of ", bytes >> 10,
+        " KiB of local memory, registers and shared memory each are more than ",
+        kAliveBytesMax >> 20, " MiB"));
   }
   return absl::OkStatus();
 }
@@ -127,11 +145,12 @@ class Run {
       RunTogether(executor, share, shares);
       return;
     }
+    const size_t resident_max = ResidentBlocks(BlockBytes(state_.program, state_.options), shares);
     std::unique_ptr<Block> fresh;
     std::vector<std::unique_ptr<Block>> alive;
     while (!state_.stop) {
       const uint64_t i =
-          alive.size() < kResidentMax ? next_.fetch_add(1, std::memory_order_relaxed) : blocks_;
+          alive.size() < resident_max ? next_.fetch_add(1, std::memory_order_relaxed) : blocks_;
       if (i >= blocks_ && alive.empty()) break;
       if (i < blocks_) {
         if (fresh == nullptr) fresh = std::make_unique<Block>(&state_, executor);
@@ -218,6 +237,12 @@ class Run {
 };
 
 }  // namespace
+
+size_t ResidentBlocks(uint64_t block_bytes, int shares) {
+  const uint64_t fit =
+      kAliveBytesMax / static_cast<uint64_t>(shares) / std::max<uint64_t>(1, block_bytes);
+  return std::clamp<uint64_t>(fit, 2, kResidentMax + 1) - 1;
+}
 
 std::vector<Fault> FaultLog::Take() {
   const absl::MutexLock lock(&mutex_);

@@ -131,6 +131,10 @@ class OpCounts {
   std::vector<Step> steps_;
 };
 
+// How many blocks that are not at their end each of `shares` host threads keeps beside the one that
+// it runs, when a block takes so much of the host's memory.
+size_t ResidentBlocks(uint64_t block_bytes, int shares);
+
 // What one host thread has for itself.
 struct Executor {
   explicit Executor(size_t op_count)

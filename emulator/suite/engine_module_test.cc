@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "emulator/execute/launch_state.h"
 #include "emulator/testing/kernel_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -225,7 +226,21 @@ constexpr BadLaunch kBadLaunches[] = {
        o->grid.x = 100'000;
      },
      "cooperative"},
+    {"CooperativeMemory", "kernel",
+     [](LaunchOptions* o) {
+       o->cooperative = true;
+       o->grid.x = 4096;
+       o->dynamic_shared_bytes = 200 << 10;
+     },
+     "all its blocks at once: 4096 of 12"},
 };
+
+// A kernel with much local memory is no bomb.
+TEST(ResidentBlocksTest, FitIntoTheHostsMemory) {
+  EXPECT_EQ(ResidentBlocks(4 << 10, 1), 32u);
+  EXPECT_EQ(ResidentBlocks(100 << 20, 2), 9u);
+  EXPECT_EQ(ResidentBlocks(uint64_t{700} << 20, 2), 1u);
+}
 
 class BadLaunchTest : public testing::TestWithParam<BadLaunch> {};
 
