@@ -78,7 +78,7 @@ absl::Status CheckShape(const Program& program, std::span<const std::byte> argum
   }
   const uint64_t bytes = BlockBytes(program, options);
   if (options.cooperative && grid.Count() * bytes > kAliveBytesMax) {
-    return absl::ResourceExhaustedError(absl::StrCat(
+    return absl::InvalidArgumentError(absl::StrCat(
         "a cooperative launch has all its blocks at once: ", grid.Count(), " of ", bytes >> 10,
         " KiB of local memory, registers and shared memory each are more than ",
         kAliveBytesMax >> 20, " MiB"));

@@ -176,7 +176,10 @@ class FakeDriver {
     } else if (kernel == "assay_fill_shared") {
       ++control_.shared_fills;
     }
-    if (kernel != "assay_gate" && kernel != "assay_empty") is_cold_ = false;
+    if (kernel != "assay_gate" && kernel != "assay_empty") {
+      is_cold_ = false;
+      if (is_helper) gated_events_ = 0;
+    }
     if (memory != nullptr) (void)real_.cuMemcpyHtoD(memory->shadow, host, memory->bytes);
     const CUresult result = Launch(item);
     if (memory != nullptr && result == CUDA_SUCCESS) {
