@@ -22,7 +22,7 @@ void AddDeviceCaveats(const std::vector<v1::RunnerSamples>& runners, v1::Measure
   for (const v1::RunnerSamples& runner : runners) {
     if (!runner.has_device()) continue;
     is_device = true;
-    clocks_known = clocks_known && runner.device().health_count() > 0;
+    clocks_known = clocks_known && runner.device().sm_clock_mhz_min() > 0;
     timers_agree = timers_agree && runner.device().timer_disagreement_count() == 0;
   }
   if (is_device && !clocks_known) measurement->add_caveats("CLOCKS_UNKNOWN");

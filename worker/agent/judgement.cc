@@ -305,8 +305,9 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   // Drawn only now: no build saw it, and no two runners share inputs.
   request.set_nonce(options_.nonce());
   request.set_level(level_);
-  request.set_runner_core(options_.cores.runner_core);
-  request.set_guest_core(options_.cores.guest_core);
+  // What never measures takes no core from what does, and its blocks run on all of them.
+  request.set_runner_core(is_emulated() ? -1 : options_.cores.runner_core);
+  request.set_guest_core(is_emulated() ? -1 : options_.cores.guest_core);
   request.set_call_timeout_ms(limits::kCallSeconds * 1000);
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<RunnerClient> runner, options_.runners->Take());
   RunnerHooks hooks;

@@ -41,16 +41,18 @@ std::string CoresText(int cores) {
   return absl::StrCat(cores, cores == 1 ? " core" : " cores");
 }
 
-// The unit of this device that computes `source` faster than what was measured; empty: none.
-std::string FasterUnit(const v1::Calibration& calibration, const UnitSource& source) {
-  // Those units have no double precision.
-  if (absl::string_view(source.kernel).substr(0, 4) != "mma_" ||
-      source.unit == v1::WorkModel::FLOP_F64) {
-    return "";
-  }
+// What may compute `source`'s operations faster than anything that was measured; empty: nothing.
+std::string UnmeasuredUnit(const v1::Calibration& calibration, const UnitSource& source) {
   for (const std::string& left_out : calibration.left_out()) {
     const std::string what = left_out.substr(0, left_out.find(':'));
-    if (what == "wgmma" || what == "tcgen05.mma") return what;
+    // "mma_bf16: sm_75 has none" is no hole.
+    const bool is_there = left_out.find("has none") == std::string::npos;
+    if (what == source.kernel && is_there) return what;
+    // These units have no double precision.
+    if (absl::string_view(source.kernel).substr(0, 4) == "mma_" &&
+        source.unit != v1::WorkModel::FLOP_F64 && (what == "wgmma" || what == "tcgen05.mma")) {
+      return what;
+    }
   }
   return "";
 }
@@ -111,8 +113,8 @@ Rate ComputeRate(const v1::Calibration& calibration, int unit, int cores) {
   for (const UnitSource& source : kUnitSources) {
     if (source.unit != unit) continue;
     // A limit that a faster unit beats accuses the honest.
-    if (const std::string faster = FasterUnit(calibration, source); !faster.empty()) {
-      return {0, absl::StrCat("the rate of ", faster,
+    if (const std::string other = UnmeasuredUnit(calibration, source); !other.empty()) {
+      return {0, absl::StrCat("the rate of ", other,
                               " was not measured, so operations set no limit on this device")};
     }
     for (const v1::CeilingPoint& point : calibration.points()) {

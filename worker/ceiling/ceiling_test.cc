@@ -197,11 +197,16 @@ TEST(CeilingTest, AUnitThatNobodyMeasuredLeavesNoLimit) {
   AddPoint("fma_f32", kWholeDevice, 0, 20e12, "", &calibration);
   AddPoint("mma_f16", kWholeDevice, 0, 300e12, "", &calibration);
   AddPoint("mma_f64", kWholeDevice, 0, 19e12, "", &calibration);
-  calibration.add_left_out("mma_bf16: failed");
+  calibration.add_left_out("mma_bf16: no time left");
+  calibration.add_left_out("fma_f16: sm_60 has none");
   const WorkCost half = Cost(v1::WorkModel::FLOP_F16, 300e12, 1e9, 1e9);
   v1::Ceiling ceiling;
   ComputeCeiling(half, calibration, 2100, kWholeDevice, &ceiling);
   EXPECT_EQ(ceiling.bound(), v1::Ceiling::COMPUTE);
+  ceiling.Clear();
+  ComputeCeiling(Cost(v1::WorkModel::FLOP_BF16, 300e12, 1e9, 1e9), calibration, 2100, kWholeDevice,
+                 &ceiling);
+  EXPECT_THAT(ceiling.basis(), HasSubstr("the rate of mma_bf16 was not measured"));
   calibration.add_left_out("wgmma: only mma.sync is measured");
   for (const auto& [unit, limited] :
        {std::pair(v1::WorkModel::FLOP_F16, false), std::pair(v1::WorkModel::FLOP_F32, false),

@@ -24,7 +24,9 @@ class PtxWords {
       while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
       at_ = std::min(text_.size(), at_ + 1);
     } else if (IsWord(text_[start_])) {
-      while (at_ < text_.size() && IsWord(text_[at_])) ++at_;
+      // Directives need no blank between them: .global.u32 are two. Operations are one.
+      const bool directive = text_[start_] == '.';
+      while (at_ < text_.size() && IsWord(text_[at_]) && !(directive && text_[at_] == '.')) ++at_;
     }
     return text_.substr(start_, at_ - start_);
   }

@@ -299,6 +299,12 @@ std::optional<GuestEnd> EndOfResult(CUresult result, const std::string& name) {
     case cuda::CUDA_ERROR_INVALID_PC:
     case cuda::CUDA_ERROR_LAUNCH_FAILED:
       return end;
+    case cuda::CUDA_ERROR_OUT_OF_MEMORY:
+      // Of a launch: tensors and workspaces have their memory already.
+      end.kind = GuestFault::MEMORY_LIMIT;
+      end.message = "the device has not the local memory that a launch needs";
+      end.device_unclean = false;
+      return end;
     case cuda::CUDA_ERROR_INVALID_VALUE:
     case cuda::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
     case cuda::CUDA_ERROR_INVALID_CLUSTER_SIZE:

@@ -320,6 +320,15 @@ TEST_F(RealSessionTest, RefusedLaunchesAreThePlans) {
   EXPECT_FALSE(session_->ended()->device_unclean);
 }
 
+TEST_F(RealSessionTest, LocalMemoryThatNoDeviceHasIsTheCandidates) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  control_->fail_next_kernel = cuda::CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_FALSE(Call().has_value());
+  ASSERT_TRUE(session_->ended().has_value());
+  EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT);
+  EXPECT_FALSE(session_->ended()->device_unclean);
+}
+
 TEST_F(RealSessionTest, KernelsThatDoNotEndAreTimedOut) {
   ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
   ASSERT_TRUE(Call().has_value());
