@@ -23,6 +23,7 @@ TEST(PtxVariablesTest, FindsEveryDeclaration) {
       {".global .f32 m[2][3] = {{1,2,3},{4,5,6}};\n.global .u8 s[3] = \"a;\";", {"m", "s"}},
       {".weak .global .align 4 .u32 _ZN1$x;", {"_ZN1$x"}},
       {".visible.global.align 4.u32 a;.global.v2.f32 b[2];", {"a", "b"}},
+      {".file 1 \"a\\\"\n.global .u32 a; .file 2 \"b\"", {"a"}},
       // Not variables, or nothing writable.
       {".const .u32 c; .shared .b8 pool[16];", {}},
       {".global .texref t; .global .surfref s; .global .u32 a;", {"a"}},

@@ -21,7 +21,8 @@ class PtxWords {
     if (at_ >= text_.size()) return {};
     start_ = at_++;
     if (text_[start_] == '"') {
-      while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
+      // To ptxas a backslash is a character like any other.
+      at_ = std::min(text_.size(), text_.find('"', at_));
       at_ = std::min(text_.size(), at_ + 1);
     } else if (IsWord(text_[start_])) {
       // Directives need no blank between them: .global.u32 are two. Operations are one.
