@@ -112,7 +112,6 @@ void Block::StartWarp(WarpState* warp) {
   warp->known[warp->index] = 1;
   warp->async_groups.clear();
   warp->async_open.clear();
-  std::fill(warp->last_store, warp->last_store + kLanes, 0);
   warp->executed = 0;
   warp->choices = 0;
   for (RaceView* view : {&warp->shared_view, &warp->global_view}) {

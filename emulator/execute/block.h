@@ -47,9 +47,6 @@ struct WarpState : Warp {
   RaceView global_view;
   std::deque<std::vector<AsyncCopy>> async_groups;  // committed, oldest first
   std::vector<AsyncCopy> async_open;
-  // By lane, where it stored last while others of the warp were elsewhere: the operation's index
-  // and 1; 0: nowhere.
-  uint32_t last_store[kLanes] = {};
   uint64_t executed = 0;  // operations, for the clock registers
   uint32_t choices = 0;   // between groups
 
@@ -168,14 +165,6 @@ class Block {
 };
 
 inline WarpState* StateOf(Warp* warp) { return static_cast<WarpState*>(warp); }
-
-// For operations that write memory.
-inline void NoteStore(Warp* warp, const Op& op, uint32_t mask) {
-  WarpState* const state = StateOf(warp);
-  if (state->groups.empty()) return;
-  const auto pc = static_cast<uint32_t>(&op - warp->ops);
-  EachLane(mask, [=](int lane) { state->last_store[lane] = pc + 1; });
-}
 
 }  // namespace assay::emulator
 

@@ -141,7 +141,6 @@ void EachLaneInSomeOrder(Warp* warp, uint32_t mask, F&& f) {
 
 template <typename T, typename F>
 void Atomic(Warp* warp, const Op& op, uint32_t mask) {
-  NoteStore(warp, op, mask);
   alignas(64) uint64_t addresses[kLanes];
   ComputeAddresses(warp, op, addresses);
   const auto given = static_cast<Space>(op.extra >> kSpaceShift & 15);

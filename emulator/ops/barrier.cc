@@ -1,7 +1,6 @@
 // bar and barrier: barriers of a block, with and without a count, and their reductions. bar.warp is
 // in warp.cc.
 #include <bit>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -10,7 +9,6 @@
 #include "emulator/execute/warp.h"
 #include "emulator/ops/ops.h"
 #include "emulator/ops/warp_barrier.h"
-#include "emulator/program/control_flow.h"
 
 namespace assay::emulator {
 namespace {
@@ -22,31 +20,8 @@ constexpr uint32_t kArrives = 4;    // does not wait
 constexpr uint32_t kUnaligned = 8;  // lanes may come one by one
 constexpr uint32_t kNegated = 16;   // the predicate is !c
 
-// Lanes may end before a barrier that others of their warp wait at, but not go around it, do what
-// is meant to be done behind it, and end then.
-bool GoesAroundAndEnds(Warp* warp, const Op& op) {
-  const Program& program = warp->block->program();
-  const auto pc = static_cast<uint32_t>(&op - program.ops.data());
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if ((warp->live >> lane & 1) != 0) continue;
-    // What is not behind this barrier is not behind later ones either.
-    const uint32_t store = std::exchange(StateOf(warp)->last_store[lane], 0);
-    if (store == 0 || !IsBehind(program, pc, store - 1)) continue;
-    ReportFault(warp, op, std::countr_zero(warp->live), FaultKind::kDivergentBarrier,
-                absl::StrCat("lane ", lane,
-                             " of the warp took another way, went on behind this "
-                             "barrier to the store at PTX line ",
-                             program.info[store - 1].location.ptx_line, " and ended"));
-    return true;
-  }
-  return false;
-}
-
 void Barrier(Warp* warp, const Op& op, uint32_t mask) {
-  if ((op.extra & kUnaligned) == 0) {
-    if (!Converge(warp, op, mask, warp->live)) return;
-    if (warp->live != kAllLanes && GoesAroundAndEnds(warp, op)) return;
-  }
+  if ((op.extra & kUnaligned) == 0 && !Converge(warp, op, mask, warp->live)) return;
   const int lane = std::countr_zero(mask);
   const uint32_t id = Lanes<uint32_t>(warp, op.a)[lane];
   if (id >= 16) {

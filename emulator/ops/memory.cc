@@ -183,7 +183,6 @@ bool WriteLanes(Warp* warp, const Op& op, uint32_t mask, uint32_t bytes, AccessK
 
 template <typename W, typename D>
 void Store(Warp* warp, const Op& op, uint32_t mask) {
-  NoteStore(warp, op, mask);
   const uint32_t vector = VectorOf(op);
   const auto bytes = static_cast<uint32_t>(sizeof(W) * vector);
   const uint32_t* const registers = vector == 1 ? &op.dst : &warp->lists[op.list];

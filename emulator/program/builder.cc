@@ -369,8 +369,6 @@ void ProgramBuilder::Finish() {
     }
     priority = OrderBlocks(layout.first_op, layout.last_op, successors, priority, program_.get());
     MarkBlockStarts(&layout);
-    program_->successors.resize(layout.last_op);
-    std::move(successors.begin(), successors.end(), program_->successors.begin() + layout.first_op);
   }
   program_->register_bytes = static_cast<uint32_t>(register_bytes_);
 }

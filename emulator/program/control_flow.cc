@@ -71,28 +71,4 @@ uint32_t OrderBlocks(uint32_t first, uint32_t last, const std::vector<Successors
   return priority_base + next_rank;
 }
 
-bool IsBehind(const Program& program, uint32_t from, uint32_t to) {
-  const auto is_later = [&](uint32_t op) {
-    return program.priority[op] > program.priority[from] ||
-           (program.priority[op] == program.priority[from] && op > from);
-  };
-  if (!is_later(to)) return false;
-  std::vector<bool> seen(program.ops.size(), false);
-  std::vector<uint32_t> open = {from};
-  while (!open.empty()) {
-    const uint32_t op = open.back();
-    open.pop_back();
-    if (op == to) return true;
-    const auto visit = [&](uint32_t next) {
-      if (next >= seen.size() || seen[next] || !is_later(next)) return;
-      seen[next] = true;
-      open.push_back(next);
-    };
-    const Successors& successors = program.successors[op];
-    for (const uint32_t target : successors.targets) visit(target);
-    if (successors.falls_through) visit(op + 1);
-  }
-  return false;
-}
-
 }  // namespace assay::emulator

@@ -121,12 +121,6 @@ struct KernelParameter {
   uint32_t bytes = 0;
 };
 
-// Where an operation may go on inside its function.
-struct Successors {
-  std::vector<uint32_t> targets;
-  bool falls_through = true;
-};
-
 struct Program {
   std::string kernel;
   std::vector<Op> ops;  // the last one ends every path
@@ -146,8 +140,7 @@ struct Program {
   uint32_t local_bytes = 0;     // of one thread
   uint32_t max_threads = 1024;  // of a block
   uint32_t required_threads[3] = {0, 0, 0};
-  int mma_arch = 80;                   // whose tensor cores are followed: 75, 80, 89, 90
-  std::vector<Successors> successors;  // by op
+  int mma_arch = 80;  // whose tensor cores are followed: 75, 80, 89, 90
 };
 
 }  // namespace assay::emulator

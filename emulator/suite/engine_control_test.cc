@@ -203,6 +203,17 @@ LOOP:
 STORE:
 )",
      [](uint32_t t, uint32_t) -> uint32_t { return t < 50 ? t : 99; }},
+    // As compilers write a lane that returns early: its store is the others'.
+    {"SomeLanesGoAroundABarrierToTheirEnd", 1, 64, "", R"(
+  and.b32 %r1, %r0, 16;
+  setp.ne.u32 %p0, %r1, 0;
+  mov.u32 %r10, 7;
+  @%p0 bra STORE;
+  bar.sync 0;
+  mov.u32 %r10, 9;
+STORE:
+)",
+     [](uint32_t t, uint32_t) -> uint32_t { return (t & 16) != 0 ? 7 : 9; }},
     {"CallFromAllLanes", 1, 64, kSquare, R"(
   {
   .param .b32 in;

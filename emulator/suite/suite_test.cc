@@ -85,7 +85,6 @@ constexpr const char* kCases[] = {
     "global_race_atomic_and_store",
     "global_race_grid_barrier",
     "barrier_half_warp",
-    "barrier_around_and_end",
     "barrier_lane_trip_counts",
     "barrier_warp_trip_counts",
     "barrier_two_places",
