@@ -64,12 +64,15 @@ class GpuCheck {
     ASSAY_ASSIGN_OR_RETURN(emulator_, CudaDriver::Load(options_.emulator));
     ASSAY_RETURN_IF_ERROR(MeasureCeilings());
     OpenCatalogue(EmulatedArchFor(facts_.arch));
-    CheckAll();
+    // A device that hangs later takes nothing of this with it.
+    ASSAY_RETURN_IF_ERROR(Write(RenderReport(report_)));
+    ASSAY_RETURN_IF_ERROR(CheckAll());
     TimeAll();
     report_.machine.push_back({"state at the end", HealthText(Health())});
     const std::string text = RenderReport(report_);
     std::fputs(text.c_str(), stdout);
     ASSAY_RETURN_IF_ERROR(Write(text));
+    if (!Folder().empty()) std::printf("gpu_check: results are in %s\n", Folder().c_str());
     return FailureCount(report_) == 0 ? 0 : 1;
   }
 
@@ -80,8 +83,9 @@ class GpuCheck {
   void OpenCatalogue(int arch);
   std::optional<DeviceHealth> Health() { return nvml_ == nullptr ? std::nullopt : nvml_->Sample(); }
   GpuTarget DeviceTarget() const;
-  void CheckAll();
+  absl::Status CheckAll();
   void TimeAll();
+  std::string Folder() const;  // of the results; empty: none
   absl::Status Write(const std::string& text);
 
   const GpuCheckOptions& options_;
@@ -201,7 +205,7 @@ GpuTarget GpuCheck::DeviceTarget() const {
   return target;
 }
 
-void GpuCheck::CheckAll() {
+absl::Status GpuCheck::CheckAll() {
   CrossCheckOptions check;
   check.device = DeviceTarget();
   check.emulated.driver = emulator_.get();
@@ -237,7 +241,9 @@ void GpuCheck::CheckAll() {
       report_.left_out.push_back(absl::StrCat(name, ": no time left for the emulated device"));
     }
     candidates_.push_back(*std::move(candidate));
+    ASSAY_RETURN_IF_ERROR(Write(RenderReport(report_)));
   }
+  return absl::OkStatus();
 }
 
 void GpuCheck::TimeAll() {
@@ -261,11 +267,15 @@ void GpuCheck::TimeAll() {
   }
 }
 
-absl::Status GpuCheck::Write(const std::string& text) {
-  std::string folder = options_.out_directory;
-  if (folder.empty() && !options_.results_directory.empty()) {
-    folder = absl::StrCat(options_.results_directory, "/", DeviceSlug(facts_.name));
+std::string GpuCheck::Folder() const {
+  if (!options_.out_directory.empty() || options_.results_directory.empty()) {
+    return options_.out_directory;
   }
+  return absl::StrCat(options_.results_directory, "/", DeviceSlug(facts_.name));
+}
+
+absl::Status GpuCheck::Write(const std::string& text) {
+  const std::string folder = Folder();
   if (folder.empty()) return absl::OkStatus();
   ASSAY_RETURN_IF_ERROR(CreateDirectories(folder));
   ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/gpu_check.md", text));
@@ -277,7 +287,6 @@ absl::Status GpuCheck::Write(const std::string& text) {
     if (!printed.ok()) return absl::InternalError("the calibration cannot be printed");
     ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder + "/calibration.json", json));
   }
-  std::printf("gpu_check: results are in %s\n", folder.c_str());
   return absl::OkStatus();
 }
 

@@ -209,8 +209,10 @@ absl::StatusOr<bool> Judgement::Prepare() {
     item.selected = i < selected_count;
     item.measure =
         item.selected && !resolved->verify_only && level_ != v1::VERIFY && !is_emulated();
+    // At level VERIFY named workloads come alone.
     item.preflight = is_real_device() && !options_.device->preflight_driver.empty() &&
-                     resolved->verify_only && !IsTooLargeToEmulate(*resolved, false);
+                     (resolved->verify_only || (named && level_ == v1::VERIFY)) &&
+                     !IsTooLargeToEmulate(*resolved, false);
     item.workload = *std::move(resolved);
     items_.push_back(std::move(item));
   }

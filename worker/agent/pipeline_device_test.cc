@@ -41,6 +41,16 @@ class PipelineDeviceTest : public PipelineTest {
   FakeBuilder cuda_;
 };
 
+TEST_F(PipelineDeviceTest, ANamedWorkloadThatIsVerifiedAloneIsPreflighted) {
+  work_.mutable_evaluation()->set_level(v1::VERIFY);
+  work_.mutable_evaluation()->add_workloads()->set_name(work_.problem().workloads(0).name());
+  ASSERT_OK(Judge());
+  ASSERT_EQ(runners_.requests.size(), 1u);
+  ASSERT_EQ(runners_.requests[0].work_size(), 1);
+  EXPECT_TRUE(runners_.requests[0].work(0).preflight());
+  EXPECT_EQ(runners_.requests[0].device().preflight_driver(), "/lib/emulated.so");
+}
+
 TEST_F(PipelineDeviceTest, PreflightsWhatIsOnlyVerifiedAndTimesTheRest) {
   work_.mutable_evaluation()->set_level(v1::RANKED);
   ASSERT_OK(Judge());

@@ -164,14 +164,16 @@ class Execution {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
     EnterPhase(RunnerProgress::VERIFY);
     VerifyResult result;
+    bool depends_on_order = false;
     ASSAY_ASSIGN_OR_RETURN(result.step,
                            loaded->Load(candidate_artifact_.get(), reference_artifact_.get()));
     if (result.step == Step::kDone) {
       VerifyOptions options;
       options.battery = false;
       options.nonce = request_.nonce();
-      RunnerWorkloadReport unused;
-      ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &unused));
+      RunnerWorkloadReport seen;
+      ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &seen));
+      depends_on_order = seen.has_order_dependence();
     }
     std::string note;
     const std::optional<GuestEnd>& ended = loaded->candidate().ended();
@@ -183,7 +185,10 @@ class Execution {
       NoteGuest(&loaded->candidate());
       return TakeStep(result.step, loaded.get(), result.input_case);
     } else if (!result.right) {
-      note = absl::StrCat("a wrong output (", result.reason, ")");
+      note = absl::StrCat("a wrong output (", result.reason, ")",
+                          depends_on_order ? " in one order of blocks, warps and lanes" : "");
+    } else if (depends_on_order) {
+      note = "the output changes with the order of blocks, warps and lanes, within the tolerance";
     }
     if (!note.empty()) report_->add_preflight_notes(absl::StrCat("workload ", name, ": ", note));
     guests_->Retire(loaded->ReleaseGuests().second);
