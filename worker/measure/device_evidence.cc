@@ -5,13 +5,14 @@
 #include <cstdlib>
 
 #include "assay/v1/evaluation.pb.h"
+#include "worker/backend/cuda/nvml.h"
 #include "worker/measure/statistics.h"
 
 namespace assay {
 namespace {
 
-// NVML's reasons: GPU idle, application clocks, sync boost, display clock.
-constexpr uint64_t kHarmlessBits = 0x1 | 0x2 | 0x10 | 0x100;
+constexpr uint64_t kHarmlessBits =
+    kThrottleIdle | kThrottleApplicationClocks | kThrottleSyncBoost | kThrottleDisplayClock;
 constexpr double kClockRatioMax = 0.03;
 constexpr size_t kWarmUpClocks = 10;
 // What an event may be off, and a clock may drift against another.
