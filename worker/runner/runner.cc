@@ -348,3 +348,4 @@ void ExecuteRunnerRequest(const RunnerRequest& request, GuestSource* guests, Clo
 }
 
 }  // namespace assay
+  report->set_device_unclean(report->device_unclean() || reason == "DRIVER_FAILED");

@@ -330,11 +330,18 @@ ASSAY_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, un
   const CUresult loaded = Real().cuModuleLoadDataEx(module, image, count, options, values);
   if (loaded == CUDA_SUCCESS) Driver().NoteModule(*module, static_cast<const char*>(image));
   return loaded;
+  const CUresult forced = Driver().control().load_result;
+  if (forced != CUDA_SUCCESS) return forced;
 }
 
 ASSAY_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
                                            const char* name) {
   if (!Driver().IsVisible(module, name)) return CUDA_ERROR_NOT_FOUND;
+ASSAY_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  const CUresult forced = Driver().control().helper_load_result;
+  return forced == CUDA_SUCCESS ? Real().cuModuleLoadData(module, image) : forced;
+}
+
   return Real().cuModuleGetGlobal(address, bytes, module, name);
 }
 

@@ -22,9 +22,11 @@ struct FakeCudaControl {
   int device_count = 1;
   // What goes wrong.
   cuda::CUresult init_result = cuda::CUDA_SUCCESS;
-  cuda::CUresult fail_next_kernel = cuda::CUDA_SUCCESS;  // the next one of a candidate, once
-  bool hangs = false;                                    // kernels of candidates never end
-  double event_excess_ns = 0;                            // the device's clock runs ahead by so much
+  cuda::CUresult helper_load_result = cuda::CUDA_SUCCESS;  // of the runner's own module
+  cuda::CUresult load_result = cuda::CUDA_SUCCESS;         // of the modules of candidates
+  cuda::CUresult fail_next_kernel = cuda::CUDA_SUCCESS;    // the next one of a candidate, once
+  bool hangs = false;                                      // kernels of candidates never end
+  double event_excess_ns = 0;  // the device's clock runs ahead by so much
   // What was done.
   int candidate_launches = 0;
   int empty_launches = 0;

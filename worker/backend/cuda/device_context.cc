@@ -95,8 +95,15 @@ absl::Status DeviceContext::Open(int ordinal) {
 }
 
 absl::Status DeviceContext::LoadHelpers() {
-  ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuModuleLoadData(&helpers_, kHelperKernels),
-                                      "loading the runner's own kernels"));
+  const CUresult loaded = cu_.cuModuleLoadData(&helpers_, kHelperKernels);
+  if (loaded != cuda::CUDA_SUCCESS) {
+    return ErrorWithReason(absl::StatusCode::kUnavailable, "DRIVER_FAILED",
+                           absl::StrCat("the CUDA driver does not load the runner's own kernels: ",
+                                        driver_.ErrorName(loaded), "; ",
+                                        loaded == cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+                                            ? kInstallJitCompiler
+                                            : "see what nvidia-smi says, and the kernel's log"));
+  }
   const struct {
     const char* name;
     cuda::CUfunction* function;

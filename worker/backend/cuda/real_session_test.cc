@@ -387,6 +387,54 @@ TEST_F(RealSessionTest, SessionsShareAContextAndGiveTheirMemoryBack) {
   for (int session = 0; session < 20; ++session) {
     ASSERT_OK(LoadAgain(TriplePtx(kTripleBody), 4 << 20));
     ASSERT_FALSE(session_->ended().has_value());
+TEST_F(RealSessionTest, OnlyBadTextsAreTheCandidatesWhenAModuleIsNotLoaded) {
+  const struct {
+    cuda::CUresult result;
+    int kind;  // 0: not the candidate's
+    const char* reason;
+    const char* message;
+  } cases[] = {
+      {cuda::CUDA_ERROR_INVALID_PTX, GuestFault::LOAD_FAILED, "", "INVALID_PTX"},
+      {cuda::CUDA_ERROR_INVALID_IMAGE, GuestFault::LOAD_FAILED, "", "INVALID_IMAGE"},
+      {cuda::CUDA_ERROR_NO_BINARY_FOR_GPU, GuestFault::LOAD_FAILED, "", "NO_BINARY_FOR_GPU"},
+      {cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, GuestFault::DRIVER_TOO_OLD, "", "install a later"},
+      {cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND, GuestFault::DRIVER_TOO_OLD, "",
+       "libnvidia-ptxjitcompiler"},
+      {cuda::CUDA_ERROR_ECC_UNCORRECTABLE, 0, "DRIVER_FAILED", "ECC_UNCORRECTABLE"},
+      {cuda::CUDA_ERROR_LAUNCH_FAILED, 0, "DRIVER_FAILED", "LAUNCH_FAILED"},
+      {cuda::CUDA_ERROR_UNKNOWN, 0, "DRIVER_FAILED", "UNKNOWN"},
+      {static_cast<cuda::CUresult>(12345), 0, "DRIVER_FAILED", "12345"},
+  };
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.message);
+    control_->load_result = c.result;
+    const absl::Status status = LoadAgain(TriplePtx(kTripleBody));
+    const std::optional<GuestEnd>& end = session_->ended();
+    EXPECT_EQ(status.ok(), c.kind != 0) << status;
+    EXPECT_EQ(end.has_value() ? end->kind : 0, c.kind);
+    EXPECT_EQ(GetReason(status), c.reason);
+    EXPECT_THAT(status.ok() && end.has_value() ? end->message : std::string(status.message()),
+                HasSubstr(c.message));
+  }
+  control_->helper_load_result = cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  EXPECT_THAT(Open().status(),
+              AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("libnvidia-ptxjitcompiler")),
+                    HasReason("DRIVER_FAILED")));
+}
+
+TEST_F(RealSessionTest, AModuleWithoutMemoryIsTheCandidatesWhereAnyGoodOneWouldFit) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  control_->load_result = cuda::CUDA_ERROR_OUT_OF_MEMORY;
+  ASSERT_OK(LoadAgain(TriplePtx(kTripleBody)));
+  ASSERT_TRUE(session_->ended().has_value());
+  EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT) << session_->ended()->message;
+  control_->device_bytes = 32 << 20;
+  session_.reset();
+  ASSERT_OK_AND_ASSIGN(devices_, Open());
+  EXPECT_THAT(LoadAgain(TriplePtx(kTripleBody)), HasReason("DEVICE_MEMORY_TOO_SMALL"));
+}
+
   }
   EXPECT_EQ(control_->live_contexts, contexts);
   session_.reset();
