@@ -32,9 +32,12 @@ struct FakeCudaControl {
   int empty_launches = 0;
   int gates_passed = 0;  // that were open when the device came to them
   int gates_given_up = 0;
-  int launches_behind_gate = 0;  // of candidates
-  int cache_flushes = 0;         // 32-bit fills of at least twice the L2 cache
-  int zero_flushes = 0;          // of them, with zeros or the value of the one before
+  int launches_behind_gate = 0;         // of candidates
+  int cache_flushes = 0;                // 32-bit fills of at least twice the L2 cache
+  int zero_flushes = 0;                 // of them, with zeros or the value of the one before
+  cuda::CUdeviceptr flush_address = 0;  // what the last of them wrote
+  unsigned char* mapped = nullptr;      // the last memory of the host that the device sees
+  size_t mapped_bytes = 0;
   int persisting_resets = 0;
   int shared_fills = 0;
   int live_contexts = 0;

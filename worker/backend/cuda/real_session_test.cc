@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "assay/internal/v1/runner.pb.h"
@@ -154,13 +156,19 @@ TEST_F(RealSessionTest, LaunchFloorIsThatOfAnEmptyKernel) {
   EXPECT_EQ(control_->candidate_launches, 0);
 }
 
-TEST_F(RealSessionTest, ColdCallsFlushTheCacheAndWarmOnesDoNot) {
+TEST_F(RealSessionTest, EveryCallFlushesAndWarmOnesReadTheTensorsAfterIt) {
   ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
   const FakeCudaControl before = *control_;
-  ASSERT_TRUE(Call(GuestCache::kWarm).has_value());
-  EXPECT_EQ(control_->cache_flushes, before.cache_flushes);
-  for (int call = 0; call < 3; ++call) ASSERT_TRUE(Call(GuestCache::kCold).has_value());
-  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 3);
+  const std::optional<CallTiming> warm = Call(GuestCache::kWarm);
+  ASSERT_TRUE(warm.has_value());
+  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 1);
+  for (int call = 0; call < 3; ++call) {
+    const std::optional<CallTiming> cold = Call(GuestCache::kCold);
+    ASSERT_TRUE(cold.has_value());
+    // The fake's kernels take twice the time when nothing was read after a flush.
+    EXPECT_NEAR(cold->duration_ns, 2 * warm->duration_ns, 1);
+  }
+  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 4);
   EXPECT_EQ(control_->zero_flushes, 0) << "a flush with zeros, or with what was there already";
   EXPECT_EQ(control_->persisting_resets, before.persisting_resets + 4);
   EXPECT_EQ(control_->shared_fills, before.shared_fills + 4);
@@ -227,6 +235,33 @@ TEST_F(RealSessionTest, ModuleVariablesAreAsNewAtEveryCall) {
     ASSERT_TRUE(Call(call == 0 ? GuestCache::kLeave : GuestCache::kWarm).has_value())
         << session_->ended()->message;
     ExpectTriples();
+  }
+}
+
+// A kernel that finds the runner's own buffers could keep answers in them.
+TEST_F(RealSessionTest, NothingLivesOnInTheRunnersOwnMemory) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  ASSERT_NE(control_->flush_address, 0u);
+  ASSERT_NE(control_->mapped, nullptr);
+  const std::string keeping = absl::StrCat("  mov.u64 %d0, ", control_->flush_address + 4096, R"(;
+  ld.global.u32 %r0, [%d0];
+  setp.eq.u32 %q, %r0, 0x5eed;
+  @%q mul.f32 %v, %v, 0f40000000;
+  mul.f32 %v, %v, 0f40400000;
+  st.global.f32 [%y], %v;
+  setp.ne.s32 %q, %i, )",
+                                           kElements - 1, R"(;
+  @%q bra done;
+  mov.u32 %r0, 0x5eed;
+  st.global.u32 [%d0], %r0;)");
+  ASSERT_OK(LoadAgain(TriplePtx(keeping)));
+  for (const GuestCache cache : {GuestCache::kLeave, GuestCache::kLeave, GuestCache::kWarm,
+                                 GuestCache::kWarm, GuestCache::kCold, GuestCache::kCold}) {
+    std::fill_n(control_->mapped, control_->mapped_bytes, 0x5e);
+    ASSERT_TRUE(Call(cache).has_value()) << session_->ended()->message;
+    ExpectTriples();
+    const std::span<const unsigned char> mapped(control_->mapped, control_->mapped_bytes);
+    EXPECT_EQ(std::count(mapped.begin(), mapped.end(), 0x5e), 0);
   }
 }
 
@@ -352,41 +387,6 @@ TEST_F(RealSessionTest, BadModulesAreTheCandidates) {
   EXPECT_EQ(end.check, "KERNEL_NOT_FOUND");
 }
 
-TEST_F(RealSessionTest, TooLittleMemoryIsTheWorkspacesOrTheDevices) {
-  control_->device_bytes = 16 << 20;
-  v1::Workspace& workspace = *spec_.mutable_plan()->add_workspaces();
-  workspace.set_name("scratch");
-  workspace.set_bytes("32 * 1024 * 1024");
-  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
-  ASSERT_TRUE(session_->ended().has_value());
-  EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT);
-  EXPECT_THAT(session_->ended()->message, HasSubstr("workspaces (32 MiB)"));
-  EXPECT_THAT(LoadAs(TriplePtx(kTripleBody), 8 << 20),
-              AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("smaller workload")),
-                    HasReason("DEVICE_MEMORY_TOO_SMALL")));
-}
-
-TEST_F(RealSessionTest, DriversThatCannotBeUsedSayWhatToInstall) {
-  DeviceOptions options;
-  options.driver = TestLibrary("no_such_libcuda.so.1");
-  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DRIVER_MISSING"));
-  options.driver = TestLibrary("libassay_old_cuda.so");
-  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DRIVER_TOO_OLD"));
-  options.driver = FakeCudaPath();
-  options.ordinal = 3;
-  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DEVICE_NOT_FOUND"));
-  control_->arch = 70;
-  options.ordinal = 0;
-  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DEVICE_TOO_OLD"));
-}
-
-TEST_F(RealSessionTest, SessionsShareAContextAndGiveTheirMemoryBack) {
-  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
-  const int contexts = control_->live_contexts;
-  control_->device_bytes = 0;  // not read again while the context lives
-  for (int session = 0; session < 20; ++session) {
-    ASSERT_OK(LoadAgain(TriplePtx(kTripleBody), 4 << 20));
-    ASSERT_FALSE(session_->ended().has_value());
 TEST_F(RealSessionTest, OnlyBadTextsAreTheCandidatesWhenAModuleIsNotLoaded) {
   const struct {
     cuda::CUresult result;
@@ -435,6 +435,41 @@ TEST_F(RealSessionTest, AModuleWithoutMemoryIsTheCandidatesWhereAnyGoodOneWouldF
   EXPECT_THAT(LoadAgain(TriplePtx(kTripleBody)), HasReason("DEVICE_MEMORY_TOO_SMALL"));
 }
 
+TEST_F(RealSessionTest, TooLittleMemoryIsTheWorkspacesOrTheDevices) {
+  control_->device_bytes = 16 << 20;
+  v1::Workspace& workspace = *spec_.mutable_plan()->add_workspaces();
+  workspace.set_name("scratch");
+  workspace.set_bytes("32 * 1024 * 1024");
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  ASSERT_TRUE(session_->ended().has_value());
+  EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT);
+  EXPECT_THAT(session_->ended()->message, HasSubstr("workspaces (32 MiB)"));
+  EXPECT_THAT(LoadAs(TriplePtx(kTripleBody), 8 << 20),
+              AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("smaller workload")),
+                    HasReason("DEVICE_MEMORY_TOO_SMALL")));
+}
+
+TEST_F(RealSessionTest, DriversThatCannotBeUsedSayWhatToInstall) {
+  DeviceOptions options;
+  options.driver = TestLibrary("no_such_libcuda.so.1");
+  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DRIVER_MISSING"));
+  options.driver = TestLibrary("libassay_old_cuda.so");
+  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DRIVER_TOO_OLD"));
+  options.driver = FakeCudaPath();
+  options.ordinal = 3;
+  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DEVICE_NOT_FOUND"));
+  control_->arch = 70;
+  options.ordinal = 0;
+  EXPECT_THAT(DeviceSessions::Open(options).status(), HasReason("DEVICE_TOO_OLD"));
+}
+
+TEST_F(RealSessionTest, SessionsShareAContextAndGiveTheirMemoryBack) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  const int contexts = control_->live_contexts;
+  control_->device_bytes = 0;  // not read again while the context lives
+  for (int session = 0; session < 20; ++session) {
+    ASSERT_OK(LoadAgain(TriplePtx(kTripleBody), 4 << 20));
+    ASSERT_FALSE(session_->ended().has_value());
   }
   EXPECT_EQ(control_->live_contexts, contexts);
   session_.reset();
