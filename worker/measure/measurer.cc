@@ -82,6 +82,7 @@ class Measurement {
   // Runs until the medians of three windows in a row agree. False when the candidate ended.
   bool WarmUp() {
     const absl::Duration start = work_->clock().Monotonic();
+    double calls_ns = 0;
     std::vector<double> medians;
     work_->Present(nullptr);
     int calls = 0;
@@ -92,12 +93,15 @@ class Measurement {
         result_.step = work_->CallUnchecked(GuestCache::kWarm, &timing);
         if (result_.step != Step::kDone) return false;
         window.push_back(timing.duration_ns);
+        calls_ns += timing.duration_ns;
         device_.NoteWarmUp(timing);
       }
       medians.push_back(Median(std::move(window)));
       const absl::Duration elapsed = work_->clock().Monotonic() - start;
       if (elapsed >= protocol_.warmup_max) break;
-      if (elapsed >= protocol_.warmup_min && IsStable(medians)) break;
+      // What the host does between calls leaves a device idle.
+      const absl::Duration warmed = protocol_.on_device ? absl::Nanoseconds(calls_ns) : elapsed;
+      if (warmed >= protocol_.warmup_min && IsStable(medians)) break;
     }
     samples_->set_warmup_calls(calls);
     return true;
