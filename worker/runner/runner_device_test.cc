@@ -175,6 +175,20 @@ TEST_F(RunnerDeviceTest, ADeviceThatFailsIsTheInfrastructures) {
   EXPECT_TRUE(report.device_unclean());
 }
 
+TEST_F(RunnerDeviceTest, AModuleThatIsNotLoadedForNoFaultOfItsTextIsTheInfrastructures) {
+  AddWork("main", 64, true, false);
+  control_->load_result = cuda::CUDA_ERROR_UNKNOWN;
+  RunnerReport report = RunPtx(TriplePtx(kTripleBody));
+  EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
+  EXPECT_EQ(report.error().reason(), "DRIVER_FAILED");
+  EXPECT_TRUE(report.device_unclean());
+  control_->load_result = cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  report = RunPtx(TriplePtx(kTripleBody));
+  EXPECT_FALSE(report.has_error()) << report.DebugString();
+  EXPECT_EQ(report.candidate_fault().kind(), GuestFault::DRIVER_TOO_OLD);
+  EXPECT_FALSE(report.device_unclean());
+}
+
 TEST_F(RunnerDeviceTest, ThePreflightFindsFaultsBeforeTheDeviceRunsAnything) {
   AddPreflight("odd", 7);
   AddWork("main", 64, true, true);
@@ -201,20 +215,6 @@ TEST_F(RunnerDeviceTest, WhatTheEmulatedDriverDoesNotKnowIsANoteAndNoFault) {
   const RunnerReport report = RunPtx(newer);
   EXPECT_FALSE(report.has_error()) << report.error().message();
   EXPECT_FALSE(report.has_candidate_fault()) << report.candidate_fault().message();
-TEST_F(RunnerDeviceTest, AModuleThatIsNotLoadedForNoFaultOfItsTextIsTheInfrastructures) {
-  AddWork("main", 64, true, false);
-  control_->load_result = cuda::CUDA_ERROR_UNKNOWN;
-  RunnerReport report = RunPtx(TriplePtx(kTripleBody));
-  EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
-  EXPECT_EQ(report.error().reason(), "DRIVER_FAILED");
-  EXPECT_TRUE(report.device_unclean());
-  control_->load_result = cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-  report = RunPtx(TriplePtx(kTripleBody));
-  EXPECT_FALSE(report.has_error()) << report.DebugString();
-  EXPECT_EQ(report.candidate_fault().kind(), GuestFault::DRIVER_TOO_OLD);
-  EXPECT_FALSE(report.device_unclean());
-}
-
   ASSERT_EQ(report.preflight_notes_size(), 1) << report.DebugString();
   EXPECT_THAT(report.preflight_notes(0), HasSubstr("workload odd: LOAD_FAILED"));
   EXPECT_TRUE(report.workloads(0).verification().passed());
@@ -227,7 +227,7 @@ TEST_F(RunnerDeviceTest, ACleanPreflightSaysNothing) {
   const RunnerReport report = RunPtx(TriplePtx(kTripleBody));
   EXPECT_FALSE(report.has_error()) << report.error().message();
   EXPECT_EQ(report.preflight_notes_size(), 0);
-  EXPECT_EQ(report.workloads_size(), 2);
+  ASSERT_EQ(report.workloads_size(), 2);
   EXPECT_TRUE(report.workloads(1).verification().passed());
   // What it counted is kept: of the odd workload, a multiplication an element.
   EXPECT_EQ(report.workloads(0).observed().launches(), 1);

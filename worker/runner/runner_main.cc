@@ -71,16 +71,6 @@ void TellProgress(const assay::internal::v1::RunnerProgress& progress) {
   (void)Tell(message);
 }
 
-void Pin(int core) {
-  if (core < 0) return;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  if (sched_setaffinity(0, sizeof cores, &cores) != 0) {
-    assay::Log(assay::LogLevel::kWarning, "runner_not_pinned", {{"core", absl::StrCat(core)}});
-  }
-}
-
 // Before there are threads and guests, which inherit it. What a machine refuses leaves the rest.
 void GoToBackground() {
   const sched_param none = {};
@@ -149,7 +139,6 @@ int main(int argc, char** argv) {
       guest.core = request.guest_core();
       pool = MakePool(guest, kGuestsAheadDefault);
     }
-    Pin(request.runner_core());
     assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), TellProgress,
                                 /*health=*/nullptr, &report);
   }
