@@ -175,7 +175,7 @@ void GpuCheck::DescribeMachine() {
                    facts_.memory_bytes >> 20, " MiB"));
   add("emulated as", absl::StrCat("sm_", EmulatedArchFor(facts_.arch)));
   if (nvml_ == nullptr) return;
-  const DeviceFacts facts = nvml_->Facts();
+  const NvmlFacts facts = nvml_->Facts();
   const auto yes_or_no = [](const std::optional<bool>& value) {
     return !value.has_value() ? "not told" : *value ? "on" : "off";
   };

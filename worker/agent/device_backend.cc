@@ -15,9 +15,7 @@
 namespace assay {
 namespace {
 
-constexpr absl::Duration kProbeMax = absl::Seconds(60);
-// That the emulated driver has; see base/cuda/emulator_abi.h.
-constexpr int kEmulatedArchs[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+constexpr absl::Duration kQueryMax = absl::Seconds(60);
 
 absl::StatusCode CodeByName(const std::string& name) {
   for (int code = 1; code <= 16; ++code) {
@@ -31,14 +29,14 @@ absl::StatusCode CodeByName(const std::string& name) {
 absl::StatusOr<internal::v1::DeviceFacts> AskRunner(const std::string& driver, int ordinal,
                                                     RunnerSource* runners) {
   internal::v1::RunnerRequest request;
-  request.mutable_probe()->set_driver(driver);
-  request.mutable_probe()->set_ordinal(ordinal);
+  request.mutable_device_query()->set_driver(driver);
+  request.mutable_device_query()->set_ordinal(ordinal);
   request.set_runner_core(-1);
   request.set_guest_core(-1);
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RunnerClient> runner, runners->Take());
   const RunnerHooks hooks{[] { return true; }, [](const internal::v1::RunnerProgress&) {}};
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<internal::v1::RunnerReport> report,
-                         runner->Run(request, kProbeMax, hooks));
+                         runner->Run(request, kQueryMax, hooks));
   if (report->has_error()) {
     return ErrorWithReason(CodeByName(report->error().code()), report->error().reason(),
                            report->error().message());

@@ -39,7 +39,7 @@ struct DevicePaths {
 absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths);
 
 // Has a runner of `runners` ask the driver for device number `ordinal`, so that this process never
-// meets it. Blocks for seconds. UNAVAILABLE with the reasons of ProbeDevice says what to do.
+// meets it. Blocks for seconds. UNAVAILABLE with the reasons of QueryDevice says what to do.
 absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths,
                                            RunnerSource* runners);
 

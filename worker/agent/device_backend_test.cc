@@ -87,8 +87,8 @@ TEST_F(CudaDeviceTest, AsksARunnerWhatTheDeviceIs) {
   };
   ASSERT_OK_AND_ASSIGN(const DeviceParts parts, MakeCudaDevice(2, paths_, &runners_));
   ASSERT_EQ(runners_.requests.size(), 1u);
-  EXPECT_EQ(runners_.requests[0].probe().driver(), "libcuda.so.1");
-  EXPECT_EQ(runners_.requests[0].probe().ordinal(), 2);
+  EXPECT_EQ(runners_.requests[0].device_query().driver(), "libcuda.so.1");
+  EXPECT_EQ(runners_.requests[0].device_query().ordinal(), 2);
   const DeviceBackend& backend = parts.backend;
   EXPECT_FALSE(backend.is_emulated);
   EXPECT_EQ(backend.ordinal, 2);

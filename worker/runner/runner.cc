@@ -20,7 +20,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/problem.h"
-#include "worker/backend/cuda/device_probe.h"
+#include "worker/backend/cuda/device_query.h"
 #include "worker/backend/cuda/device_session.h"
 #include "worker/measure/measurer.h"
 #include "worker/measure/protocol.h"
@@ -355,9 +355,10 @@ void ExecuteRunnerRequest(const RunnerRequest& request, GuestSource* guests, Clo
                           const std::function<void(const RunnerProgress&)>& progress,
                           DeviceHealthSource* health, RunnerReport* report) {
   const absl::Status status =
-      request.has_probe() ? ProbeDevice(request.probe().driver(), request.probe().ordinal(),
-                                        report->mutable_device_facts())
-                          : Execution(request, guests, clock, progress, health, report).Run();
+      request.has_device_query()
+          ? QueryDevice(request.device_query().driver(), request.device_query().ordinal(),
+                        report->mutable_device_facts())
+          : Execution(request, guests, clock, progress, health, report).Run();
   if (status.ok()) return;
   report->mutable_error()->set_code(absl::StatusCodeToString(status.code()));
   const std::string reason = GetReason(status);

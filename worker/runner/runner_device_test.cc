@@ -67,14 +67,14 @@ class RunnerDeviceTest : public RunnerTest {
       [](const internal::v1::RunnerProgress&) {};
 };
 
-TEST_F(RunnerDeviceTest, AnswersAProbeAndDoesNothingElse) {
+TEST_F(RunnerDeviceTest, AnswersADeviceQueryAndDoesNothingElse) {
   RunnerRequest request;
-  request.mutable_probe()->set_driver(FakeCudaPath());
+  request.mutable_device_query()->set_driver(FakeCudaPath());
   request_ = request;
   RunnerReport report = RunPtx("");
   EXPECT_FALSE(report.has_error()) << report.error().message();
   EXPECT_EQ(report.device_facts().name(), kFakeCudaDeviceName);
-  request_.mutable_probe()->set_driver(TestLibrary("no_such_libcuda.so.1"));
+  request_.mutable_device_query()->set_driver(TestLibrary("no_such_libcuda.so.1"));
   report = RunPtx("");
   EXPECT_EQ(report.error().reason(), "DRIVER_MISSING");
   EXPECT_EQ(report.error().code(), "UNAVAILABLE");

@@ -134,7 +134,7 @@ int main(int argc, char** argv) {
   } else {
     std::thread watch(DieWithWorker);
     watch.detach();
-    if (!request.has_probe() && request.guest_core() != guest.core) {
+    if (!request.has_device_query() && request.guest_core() != guest.core) {
       pool.reset();  // the old guests give their slots back first
       guest.core = request.guest_core();
       pool = MakePool(guest, kGuestsAheadDefault);
