@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -11,6 +10,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "worker/backend/cuda/device_slug.h"
+#include "worker/backend/cuda/emulated_arch.h"
 
 namespace assay {
 namespace {
@@ -67,17 +68,7 @@ absl::StatusOr<DeviceParts> MakeBuilders(const DevicePaths& paths, int compute_c
 }  // namespace
 
 std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts) {
-  std::string name;
-  for (const char c : facts.name()) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_isalnum(byte)) {
-      name += absl::ascii_tolower(byte);
-    } else if (!name.empty() && name.back() != '-') {
-      name += '-';
-    }
-  }
-  if (!name.empty() && name.back() == '-') name.pop_back();
-  return absl::StrCat("cuda-", name.empty() ? "unknown" : name, "-sm_", facts.compute_capability());
+  return absl::StrCat("cuda-", DeviceSlug(facts.name()), "-sm_", facts.compute_capability());
 }
 
 absl::Status CheckDriverReads(const std::string& compiler, int driver_version) {
@@ -96,14 +87,6 @@ absl::Status CheckDriverReads(const std::string& compiler, int driver_version) {
                    driver_version / 1000, ".", driver_version % 1000 / 10,
                    ", does not know; update the driver, or set ASSAY_CUDA_ROOT to a toolkit that "
                    "is no newer"));
-}
-
-int PreflightArch(int compute_capability) {
-  int arch = kEmulatedArchs[0];
-  for (const int known : kEmulatedArchs) {
-    if (known <= compute_capability) arch = known;
-  }
-  return arch;
 }
 
 absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths) {
@@ -133,7 +116,7 @@ absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths
   }
   backend.driver = paths.cuda_driver;
   backend.is_emulated = false;
-  backend.arch = PreflightArch(facts.compute_capability());
+  backend.arch = EmulatedArchFor(facts.compute_capability());
   backend.ordinal = ordinal;
   backend.preflight_driver = paths.emulated_driver;
   backend.device_class = CudaDeviceClass(facts);

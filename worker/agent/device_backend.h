@@ -50,10 +50,6 @@ std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts);
 // driver (1000 major + 10 minor): the driver would not know its PTX.
 absl::Status CheckDriverReads(const std::string& compiler, int driver_version);
 
-// The compute capability that the emulated driver has for a preflight: the largest that is not
-// above the device's.
-int PreflightArch(int compute_capability);
-
 }  // namespace assay
 
 #endif  // ASSAY_WORKER_AGENT_DEVICE_BACKEND_H_

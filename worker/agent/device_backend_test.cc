@@ -35,14 +35,6 @@ TEST(DeviceBackendTest, NamesClassesByModelAndCapability) {
   for (const auto& c : cases) EXPECT_EQ(CudaDeviceClass(Facts(c.name, c.capability)), c.want);
 }
 
-TEST(DeviceBackendTest, PreflightsOnTheNearestCapabilityThatIsNotAbove) {
-  const struct {
-    int capability;
-    int want;
-  } cases[] = {{75, 75}, {80, 80}, {86, 86}, {88, 87}, {89, 89}, {90, 90}, {101, 100}, {130, 121}};
-  for (const auto& c : cases) EXPECT_EQ(PreflightArch(c.capability), c.want) << c.capability;
-}
-
 TEST(DeviceBackendTest, PtxOfALaterCudaThanTheDriversIsNotSentToIt) {
   const struct {
     const char* compiler;
