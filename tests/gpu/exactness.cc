@@ -7,37 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/strings.h"
+#include "worker/backend/cuda/ptx_words.h"
 
 namespace assay {
 namespace {
-
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '.' || c == '%' || c == '$' || c == ':';
-}
-
-// Words of the text without comments and strings: opcodes among them are whole, with their dots.
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (size_t at = 0; at < text.size();) {
-    if (text.compare(at, 2, "//") == 0) {
-      at = std::min(text.find('\n', at), text.size());
-    } else if (text.compare(at, 2, "/*") == 0) {
-      const size_t end = text.find("*/", at + 2);
-      at = end == text.npos ? text.size() : end + 2;
-    } else if (text[at] == '"') {
-      const size_t end = text.find('"', at + 1);
-      at = end == text.npos ? text.size() : end + 1;
-    } else if (IsWordCharacter(text[at])) {
-      const size_t begin = at;
-      while (at < text.size() && IsWordCharacter(text[at])) ++at;
-      words.push_back(text.substr(begin, at - begin));
-    } else {
-      ++at;
-    }
-  }
-  return words;
-}
 
 // "add", "rn", "f32" of "add.rn.f32".
 std::vector<absl::string_view> Parts(std::string_view word) {
@@ -73,7 +46,9 @@ bool IsInexactTensorOperation(const std::vector<absl::string_view>& parts) {
 std::string WhyBitsMayDiffer(std::string_view ptx) {
   std::string_view product;
   std::string_view sum;
-  for (const std::string_view word : Words(ptx)) {
+  PtxWords words(ptx);
+  for (std::string_view word = words.Next(); !word.empty(); word = words.Next()) {
+    if (word.front() == '"') continue;
     if (word.starts_with("%clock") || word.starts_with("%globaltimer")) return std::string(word);
     const std::vector<absl::string_view> parts = Parts(word);
     if (parts.size() < 2 || parts[0].empty()) continue;

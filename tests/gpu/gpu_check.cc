@@ -17,6 +17,8 @@
 #include "google/protobuf/util/json_util.h"
 #include "tests/gpu/catalogue.h"
 #include "tests/gpu/gpu_report.h"
+#include "worker/backend/cuda/device_slug.h"
+#include "worker/backend/cuda/emulated_arch.h"
 #include "worker/backend/cuda/nvml.h"
 #include "worker/ceiling/cuda/calibrate_gpu.h"
 
@@ -25,15 +27,6 @@ namespace {
 
 // Of the tensors of a workload whose time is taken: filling larger ones takes the host too long.
 constexpr int64_t kTimedBytesMax = int64_t{256} << 20;
-constexpr int kEmulatedArchs[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
-
-int EmulatedArchFor(int arch) {
-  int best = kEmulatedArchs[0];
-  for (const int known : kEmulatedArchs) {
-    if (known <= arch) best = known;
-  }
-  return best;
-}
 
 std::string HealthText(const std::optional<DeviceHealth>& health) {
   if (!health.has_value()) return "not told";
@@ -175,7 +168,7 @@ void GpuCheck::DescribeMachine() {
                    facts_.memory_bytes >> 20, " MiB"));
   add("emulated as", absl::StrCat("sm_", EmulatedArchFor(facts_.arch)));
   if (nvml_ == nullptr) return;
-  const DeviceFacts facts = nvml_->Facts();
+  const NvmlFacts facts = nvml_->Facts();
   const auto yes_or_no = [](const std::optional<bool>& value) {
     return !value.has_value() ? "not told" : *value ? "on" : "off";
   };

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -130,19 +129,6 @@ std::string RenderReport(const GpuReport& report) {
   for (const std::string& line : report.left_out) absl::StrAppend(&text, "* ", Cell(line), "\n");
   if (report.left_out.empty()) text += "Nothing.\n";
   return text;
-}
-
-std::string DeviceSlug(std::string_view device_name) {
-  std::string slug;
-  for (const char c : device_name) {
-    if (absl::ascii_isalnum(static_cast<unsigned char>(c))) {
-      slug += absl::ascii_tolower(static_cast<unsigned char>(c));
-    } else if (!slug.empty() && slug.back() != '-') {
-      slug += '-';
-    }
-  }
-  while (!slug.empty() && slug.back() == '-') slug.pop_back();
-  return slug.empty() ? "unknown" : slug;
 }
 
 }  // namespace assay

@@ -3,7 +3,6 @@
 #define ASSAY_TESTS_GPU_GPU_REPORT_H_
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,9 +24,6 @@ int FailureCount(const GpuReport& report);
 
 // Markdown: machine, ceilings, one row a candidate and workload, times, what was left out.
 std::string RenderReport(const GpuReport& report);
-
-// "nvidia-h200" of "NVIDIA H200": of [a-z0-9-], for the name of a folder.
-std::string DeviceSlug(std::string_view device_name);
 
 }  // namespace assay
 

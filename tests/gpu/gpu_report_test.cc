@@ -84,12 +84,5 @@ TEST(GpuReportTest, WhatWasNotMeasuredHasNoTable) {
   EXPECT_EQ(FailureCount(report), 0);
 }
 
-TEST(GpuReportTest, NamesFoldersByDevice) {
-  EXPECT_EQ(DeviceSlug("NVIDIA H200"), "nvidia-h200");
-  EXPECT_EQ(DeviceSlug("NVIDIA A100-SXM4-80GB"), "nvidia-a100-sxm4-80gb");
-  EXPECT_EQ(DeviceSlug("../ GeForce RTX 4090 (x)"), "geforce-rtx-4090-x");
-  EXPECT_EQ(DeviceSlug("///"), "unknown");
-}
-
 }  // namespace
 }  // namespace assay

@@ -144,7 +144,7 @@ TEST_F(GpuTest, AWriteBehindABufferBreaksItsGuardZone) {
 // Some 200 ms of one kernel: the host's clock sees the same and a little more.
 TEST_F(GpuTest, EventsAgreeWithTheHostsClock) {
   OpenDevice();
-  const BenchKernel kernel = GateBench();
+  const BenchKernel kernel = DelayBench();
   BenchShape shape = {static_cast<uint32_t>(device_->facts().multiprocessors), 128, 1 << 16, 1};
   ASSERT_OK_AND_ASSIGN(std::vector<double> times, device_->Time(kernel, shape, 1, 3));
   const double once_ns = *std::min_element(times.begin(), times.end());
@@ -154,7 +154,7 @@ TEST_F(GpuTest, EventsAgreeWithTheHostsClock) {
   ASSERT_OK_AND_ASSIGN(times, device_->Time(kernel, shape, launches, 1));
   const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
   EXPECT_LT(times[0], wall.count());
-  // Beside it there is one untimed launch, and the gate.
+  // Beside it there is one untimed launch, and the delay.
   EXPECT_GT(times[0] + once_ns, 0.8 * wall.count());
 }
 

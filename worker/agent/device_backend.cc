@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -11,13 +10,13 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "worker/backend/cuda/device_slug.h"
+#include "worker/backend/cuda/emulated_arch.h"
 
 namespace assay {
 namespace {
 
-constexpr absl::Duration kProbeMax = absl::Seconds(60);
-// That the emulated driver has; see base/cuda/emulator_abi.h.
-constexpr int kEmulatedArchs[] = {75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+constexpr absl::Duration kQueryMax = absl::Seconds(60);
 
 absl::StatusCode CodeByName(const std::string& name) {
   for (int code = 1; code <= 16; ++code) {
@@ -31,14 +30,14 @@ absl::StatusCode CodeByName(const std::string& name) {
 absl::StatusOr<internal::v1::DeviceFacts> AskRunner(const std::string& driver, int ordinal,
                                                     RunnerSource* runners) {
   internal::v1::RunnerRequest request;
-  request.mutable_probe()->set_driver(driver);
-  request.mutable_probe()->set_ordinal(ordinal);
+  request.mutable_device_query()->set_driver(driver);
+  request.mutable_device_query()->set_ordinal(ordinal);
   request.set_runner_core(-1);
   request.set_guest_core(-1);
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<RunnerClient> runner, runners->Take());
   const RunnerHooks hooks{[] { return true; }, [](const internal::v1::RunnerProgress&) {}};
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<internal::v1::RunnerReport> report,
-                         runner->Run(request, kProbeMax, hooks));
+                         runner->Run(request, kQueryMax, hooks));
   if (report->has_error()) {
     return ErrorWithReason(CodeByName(report->error().code()), report->error().reason(),
                            report->error().message());
@@ -69,17 +68,7 @@ absl::StatusOr<DeviceParts> MakeBuilders(const DevicePaths& paths, int compute_c
 }  // namespace
 
 std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts) {
-  std::string name;
-  for (const char c : facts.name()) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (absl::ascii_isalnum(byte)) {
-      name += absl::ascii_tolower(byte);
-    } else if (!name.empty() && name.back() != '-') {
-      name += '-';
-    }
-  }
-  if (!name.empty() && name.back() == '-') name.pop_back();
-  return absl::StrCat("cuda-", name.empty() ? "unknown" : name, "-sm_", facts.compute_capability());
+  return absl::StrCat("cuda-", DeviceSlug(facts.name()), "-sm_", facts.compute_capability());
 }
 
 absl::Status CheckDriverReads(const std::string& compiler, int driver_version) {
@@ -98,14 +87,6 @@ absl::Status CheckDriverReads(const std::string& compiler, int driver_version) {
                    driver_version / 1000, ".", driver_version % 1000 / 10,
                    ", does not know; update the driver, or set ASSAY_CUDA_ROOT to a toolkit that "
                    "is no newer"));
-}
-
-int PreflightArch(int compute_capability) {
-  int arch = kEmulatedArchs[0];
-  for (const int known : kEmulatedArchs) {
-    if (known <= compute_capability) arch = known;
-  }
-  return arch;
 }
 
 absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths) {
@@ -135,7 +116,7 @@ absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths
   }
   backend.driver = paths.cuda_driver;
   backend.is_emulated = false;
-  backend.arch = PreflightArch(facts.compute_capability());
+  backend.arch = EmulatedArchFor(facts.compute_capability());
   backend.ordinal = ordinal;
   backend.preflight_driver = paths.emulated_driver;
   backend.device_class = CudaDeviceClass(facts);

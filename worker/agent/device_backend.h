@@ -39,7 +39,7 @@ struct DevicePaths {
 absl::StatusOr<DeviceParts> MakeEmulatedDevice(int arch, const DevicePaths& paths);
 
 // Has a runner of `runners` ask the driver for device number `ordinal`, so that this process never
-// meets it. Blocks for seconds. UNAVAILABLE with the reasons of ProbeDevice says what to do.
+// meets it. Blocks for seconds. UNAVAILABLE with the reasons of QueryDevice says what to do.
 absl::StatusOr<DeviceParts> MakeCudaDevice(int ordinal, const DevicePaths& paths,
                                            RunnerSource* runners);
 
@@ -49,10 +49,6 @@ std::string CudaDeviceClass(const internal::v1::DeviceFacts& facts);
 // UNAVAILABLE with reason DRIVER_TOO_OLD when `compiler`, "NVRTC 13.0", is of a later CUDA than the
 // driver (1000 major + 10 minor): the driver would not know its PTX.
 absl::Status CheckDriverReads(const std::string& compiler, int driver_version);
-
-// The compute capability that the emulated driver has for a preflight: the largest that is not
-// above the device's.
-int PreflightArch(int compute_capability);
 
 }  // namespace assay
 

@@ -35,14 +35,6 @@ TEST(DeviceBackendTest, NamesClassesByModelAndCapability) {
   for (const auto& c : cases) EXPECT_EQ(CudaDeviceClass(Facts(c.name, c.capability)), c.want);
 }
 
-TEST(DeviceBackendTest, PreflightsOnTheNearestCapabilityThatIsNotAbove) {
-  const struct {
-    int capability;
-    int want;
-  } cases[] = {{75, 75}, {80, 80}, {86, 86}, {88, 87}, {89, 89}, {90, 90}, {101, 100}, {130, 121}};
-  for (const auto& c : cases) EXPECT_EQ(PreflightArch(c.capability), c.want) << c.capability;
-}
-
 TEST(DeviceBackendTest, PtxOfALaterCudaThanTheDriversIsNotSentToIt) {
   const struct {
     const char* compiler;
@@ -87,8 +79,8 @@ TEST_F(CudaDeviceTest, AsksARunnerWhatTheDeviceIs) {
   };
   ASSERT_OK_AND_ASSIGN(const DeviceParts parts, MakeCudaDevice(2, paths_, &runners_));
   ASSERT_EQ(runners_.requests.size(), 1u);
-  EXPECT_EQ(runners_.requests[0].probe().driver(), "libcuda.so.1");
-  EXPECT_EQ(runners_.requests[0].probe().ordinal(), 2);
+  EXPECT_EQ(runners_.requests[0].device_query().driver(), "libcuda.so.1");
+  EXPECT_EQ(runners_.requests[0].device_query().ordinal(), 2);
   const DeviceBackend& backend = parts.backend;
   EXPECT_FALSE(backend.is_emulated);
   EXPECT_EQ(backend.ordinal, 2);

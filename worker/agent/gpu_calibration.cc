@@ -14,13 +14,12 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "worker/runner/child_environment.h"
 
 namespace assay {
 namespace {
 
 constexpr size_t kCalibrationBytesMax = size_t{1} << 20;
-// As a runner has.
-char* const kNoEnvironment[] = {nullptr};
 
 absl::StatusOr<pid_t> Start(const GpuCalibrationOptions& options, int output) {
   const std::string ordinal = absl::StrCat(options.ordinal);
@@ -38,8 +37,9 @@ absl::StatusOr<pid_t> Start(const GpuCalibrationOptions& options, int output) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   pid_t pid = -1;
-  const int failed =
-      posix_spawn(&pid, options.program.c_str(), &actions, &attributes, arguments, kNoEnvironment);
+  const ChildEnvironment environment;
+  const int failed = posix_spawn(&pid, options.program.c_str(), &actions, &attributes, arguments,
+                                 environment.get());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return ErrnoError(failed, absl::StrCat("start of ", options.program));

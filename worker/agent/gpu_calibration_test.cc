@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "assay/v1/fleet.pb.h"
 #include "base/file.h"
@@ -40,6 +42,17 @@ TEST_F(GpuCalibrationTest, TakesWhatTheProgramMeasures) {
                              "/bin/cat ", path)));
   EXPECT_EQ(calibration_.launch_ns(), 2100);
   EXPECT_EQ(calibration_.points_size(), 1);
+}
+
+TEST_F(GpuCalibrationTest, TheNumberNamesTheDeviceThatItNamesHere) {
+  const std::string path = folder_.path() + "/environment";
+  ASSERT_EQ(setenv("ASSAY_PLANTED", "secret", 1), 0);
+  ASSERT_EQ(setenv("CUDA_VISIBLE_DEVICES", "2,0", 1), 0);
+  (void)Run(absl::StrCat("/bin/cat /proc/$$/environ >", path));
+  unsetenv("ASSAY_PLANTED");
+  unsetenv("CUDA_VISIBLE_DEVICES");
+  ASSERT_OK_AND_ASSIGN(const std::string environment, ReadFile(path, 1 << 16));
+  EXPECT_EQ(environment, std::string("CUDA_VISIBLE_DEVICES=2,0\0", 25));
 }
 
 TEST_F(GpuCalibrationTest, SaysWhatWentWrong) {

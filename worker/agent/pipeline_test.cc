@@ -99,6 +99,7 @@ TEST_F(PipelineTest, FaultsMapToVerdicts) {
       {GuestFault::NOT_EMULATED, v1::UNSUPPORTED, "NOT_EMULATED"},
       {GuestFault::DEVICE_FAULT, v1::UNDEFINED_BEHAVIOR, "SHARED_RACE", "SHARED_RACE"},
       {GuestFault::DEVICE_TRAP, v1::RUNTIME_ERROR, "DEVICE_TRAP"},
+      {GuestFault::DRIVER_TOO_OLD, v1::UNSUPPORTED, "DRIVER_TOO_OLD"},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.reason);

@@ -49,6 +49,8 @@ constexpr FaultRow kFaults[] = {
     {GuestFault::DEVICE_FAULT, v1::UNDEFINED_BEHAVIOR, "DEVICE_FAULT",
      "a check of the device proved undefined behavior"},
     {GuestFault::DEVICE_TRAP, v1::RUNTIME_ERROR, "DEVICE_TRAP", "the kernel ended with an error"},
+    {GuestFault::DRIVER_TOO_OLD, v1::UNSUPPORTED, "DRIVER_TOO_OLD",
+     "this worker's device cannot load the candidate"},
 };
 
 bool IsLimit(const std::string& reason) {

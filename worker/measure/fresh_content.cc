@@ -42,8 +42,8 @@ absl::StatusOr<Step> FreshContent::PresentNext() {
   return Step::kDone;
 }
 
-absl::StatusOr<Step> FreshContent::PresentForProbe() {
-  const uint64_t seed = DeriveSeed(seed_, "probe", bases_);
+absl::StatusOr<Step> FreshContent::PresentForAlteredCall() {
+  const uint64_t seed = DeriveSeed(seed_, "altered content", bases_);
   ASSAY_ASSIGN_OR_RETURN(const DrawnTransform transform,
                          DrawnTransform::Draw(work_->problem(), work_->workload(), seed));
   if (transform.is_identity()) {

@@ -32,7 +32,7 @@ class FreshContent {
 
   // Content for a call whose answer is looked at and whose time is not: fresh, and of the present
   // base, which is spent after it.
-  absl::StatusOr<Step> PresentForProbe();
+  absl::StatusOr<Step> PresentForAlteredCall();
 
   // Whether the next content has a new base, so that the present one may be spent.
   bool is_new_base_due() const { return always_new_ || calls_left_ == 0; }

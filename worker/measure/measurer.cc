@@ -18,8 +18,8 @@
 namespace assay {
 namespace {
 
-constexpr int kProbesMin = 3;
-constexpr uint64_t kBasesPerProbe = 4;  // after them
+constexpr int kAlteredCallsMin = 3;
+constexpr uint64_t kBasesPerAlteredCall = 4;  // after them
 constexpr int kWarmupCallsMax = 1'000'000;
 // At most one disturbed sample in five is dropped: when more are disturbed, the machine is noisy,
 // and a result that hides it would be worse than one that says it.
@@ -59,7 +59,7 @@ class Measurement {
         protocol_(protocol),
         seed_(seed),
         content_(work, seed),
-        random_(DeriveSeed(seed, "probes", 0)),
+        random_(DeriveSeed(seed, "altered calls", 0)),
         verification_(verification),
         samples_(samples) {}
 
@@ -82,6 +82,7 @@ class Measurement {
   // Runs until the medians of three windows in a row agree. False when the candidate ended.
   bool WarmUp() {
     const absl::Duration start = work_->clock().Monotonic();
+    double calls_ns = 0;
     std::vector<double> medians;
     work_->Present(nullptr);
     int calls = 0;
@@ -92,12 +93,15 @@ class Measurement {
         result_.step = work_->CallUnchecked(GuestCache::kWarm, &timing);
         if (result_.step != Step::kDone) return false;
         window.push_back(timing.duration_ns);
+        calls_ns += timing.duration_ns;
         device_.NoteWarmUp(timing);
       }
       medians.push_back(Median(std::move(window)));
       const absl::Duration elapsed = work_->clock().Monotonic() - start;
       if (elapsed >= protocol_.warmup_max) break;
-      if (elapsed >= protocol_.warmup_min && IsStable(medians)) break;
+      // What the host does between calls leaves a device idle.
+      const absl::Duration warmed = protocol_.on_device ? absl::Nanoseconds(calls_ns) : elapsed;
+      if (warmed >= protocol_.warmup_min && IsStable(medians)) break;
     }
     samples_->set_warmup_calls(calls);
     return true;
@@ -218,8 +222,8 @@ class Measurement {
   // One timed call on fresh content, compared. False as for Sample.
   absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing,
                                  std::optional<double>* hidden_ns) {
-    if (content_.is_new_base_due() && IsProbeDue()) {
-      ASSAY_ASSIGN_OR_RETURN(const bool right, Probe());
+    if (content_.is_new_base_due() && IsAlteredCallDue()) {
+      ASSAY_ASSIGN_OR_RETURN(const bool right, AlteredCall());
       if (!right) return false;
     }
     ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentNext());
@@ -259,14 +263,14 @@ class Measurement {
   }
 
   // A call whose inputs change when the candidate is ready for it. False as for Sample.
-  absl::StatusOr<bool> Probe() {
-    ++probes_;
-    ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentForProbe());
+  absl::StatusOr<bool> AlteredCall() {
+    ++altered_calls_;
+    ASSAY_ASSIGN_OR_RETURN(result_.step, content_.PresentForAlteredCall());
     if (result_.step != Step::kDone) return false;
     OutputVerdict verdict;
     ASSAY_ASSIGN_OR_RETURN(result_.step,
-                           work_->CallAltered(DeriveSeed(seed_, "altered", probes_), verification_,
-                                              &verdict, &result_.early_answer));
+                           work_->CallAltered(DeriveSeed(seed_, "altered", altered_calls_),
+                                              verification_, &verdict, &result_.early_answer));
     if (result_.step != Step::kDone) return false;
     result_.hidden_work = result_.early_answer;
     if (verdict.right) work_->RememberOutputs("a call with changed inputs");
@@ -280,7 +284,9 @@ class Measurement {
   }
 
   // The first few new bases, and some later ones that nobody can foresee.
-  bool IsProbeDue() { return probes_ < kProbesMin || random_.Below(kBasesPerProbe) == 0; }
+  bool IsAlteredCallDue() {
+    return altered_calls_ < kAlteredCallsMin || random_.Below(kBasesPerAlteredCall) == 0;
+  }
 
   // What guests did outside of the timed calls of one series. Calls on new bases are counted by
   // themselves, since work that is hidden in them alone pays for all.
@@ -337,7 +343,7 @@ class Measurement {
   std::vector<double> new_base_ns_;
   std::vector<double> derived_ns_;
   int call_ = 0;
-  int probes_ = 0;
+  int altered_calls_ = 0;
   MeasureResult result_;
 };
 

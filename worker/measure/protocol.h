@@ -14,7 +14,8 @@ struct MeasureProtocol {
   int runner_count = 1;  // fresh runners that the worker starts
 
   // Warm-up: at least `warmup_min`; then until the medians of the last three windows of
-  // `warmup_window` calls agree within `warmup_agreement`, or until `warmup_max`.
+  // `warmup_window` calls agree within `warmup_agreement`, or until `warmup_max`. The least is of
+  // the calls alone on a device, and otherwise of the runner's clock, as the most always is.
   absl::Duration warmup_min;
   absl::Duration warmup_max;
   int warmup_window = 5;

@@ -1,10 +1,12 @@
 #include "worker/runner/runner.h"
 
 #include <fcntl.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -14,10 +16,11 @@
 #include "assay/internal/v1/runner.pb.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/problem.h"
-#include "worker/backend/cuda/device_probe.h"
+#include "worker/backend/cuda/device_query.h"
 #include "worker/backend/cuda/device_session.h"
 #include "worker/measure/measurer.h"
 #include "worker/measure/protocol.h"
@@ -52,6 +55,16 @@ void SetFault(const GuestEnd& end, const std::string& workload, const std::strin
   fault->set_input_case(input_case);
 }
 
+void Pin(int core) {
+  if (core < 0) return;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  if (sched_setaffinity(0, sizeof cores, &cores) != 0) {
+    Log(LogLevel::kWarning, "runner_not_pinned", {{"core", absl::StrCat(core)}});
+  }
+}
+
 constexpr absl::Duration kProgressEvery = absl::Seconds(1);
 
 // Guests whose tensors are larger than this give their memory back at once.
@@ -82,6 +95,8 @@ class Execution {
       ASSAY_ASSIGN_OR_RETURN(const bool go_on, Preflight());
       if (!go_on) return absl::OkStatus();
     }
+    // Only now: threads of the emulated driver inherit it.
+    Pin(request_.runner_core());
     if (request_.has_device()) ASSAY_RETURN_IF_ERROR(OpenDevice());
     for (int i = 0; i < request_.work_size(); ++i) {
       ASSAY_ASSIGN_OR_RETURN(const bool go_on, RunWork(i));
@@ -164,17 +179,16 @@ class Execution {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
     EnterPhase(RunnerProgress::VERIFY);
     VerifyResult result;
-    bool depends_on_order = false;
+    RunnerWorkloadReport seen;
     ASSAY_ASSIGN_OR_RETURN(result.step,
                            loaded->Load(candidate_artifact_.get(), reference_artifact_.get()));
     if (result.step == Step::kDone) {
       VerifyOptions options;
       options.battery = false;
       options.nonce = request_.nonce();
-      RunnerWorkloadReport seen;
       ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &seen));
-      depends_on_order = seen.has_order_dependence();
     }
+    if (seen.has_observed()) preflight_observed_[name] = seen.observed();
     std::string note;
     const std::optional<GuestEnd>& ended = loaded->candidate().ended();
     if (result.step == Step::kCandidateEnded && ended.has_value() && ended->kind != 0 &&
@@ -185,9 +199,10 @@ class Execution {
       NoteGuest(&loaded->candidate());
       return TakeStep(result.step, loaded.get(), result.input_case);
     } else if (!result.right) {
-      note = absl::StrCat("a wrong output (", result.reason, ")",
-                          depends_on_order ? " in one order of blocks, warps and lanes" : "");
-    } else if (depends_on_order) {
+      note = absl::StrCat(
+          "a wrong output (", result.reason, ")",
+          seen.has_order_dependence() ? " in one order of blocks, warps and lanes" : "");
+    } else if (seen.has_order_dependence()) {
       note = "the output changes with the order of blocks, warps and lanes, within the tolerance";
     }
     if (!note.empty()) report_->add_preflight_notes(absl::StrCat("workload ", name, ": ", note));
@@ -202,6 +217,8 @@ class Execution {
                            ResolveWorkload(request_.problem(), work.workload()));
     RunnerWorkloadReport* out = report_->add_workloads();
     out->set_workload(resolved.name);
+    const auto observed = preflight_observed_.find(resolved.name);
+    if (observed != preflight_observed_.end()) *out->mutable_observed() = observed->second;
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
     if (index + 1 < request_.work_size()) guests_->Prepare(request_.has_device() ? 1 : 2);
     EnterPhase(RunnerProgress::VERIFY);
@@ -325,6 +342,7 @@ class Execution {
   DeviceHealthSource* const health_;
   RunnerReport* const report_;
   std::unique_ptr<DeviceSessions> devices_;
+  std::map<std::string, v1::ObservedWork> preflight_observed_;  // by workload
   RunnerProgress progress_;
   absl::Duration told_;  // monotonic time of the last progress
   UniqueFd candidate_artifact_;
@@ -337,14 +355,16 @@ void ExecuteRunnerRequest(const RunnerRequest& request, GuestSource* guests, Clo
                           const std::function<void(const RunnerProgress&)>& progress,
                           DeviceHealthSource* health, RunnerReport* report) {
   const absl::Status status =
-      request.has_probe() ? ProbeDevice(request.probe().driver(), request.probe().ordinal(),
-                                        report->mutable_device_facts())
-                          : Execution(request, guests, clock, progress, health, report).Run();
+      request.has_device_query()
+          ? QueryDevice(request.device_query().driver(), request.device_query().ordinal(),
+                        report->mutable_device_facts())
+          : Execution(request, guests, clock, progress, health, report).Run();
   if (status.ok()) return;
   report->mutable_error()->set_code(absl::StatusCodeToString(status.code()));
   const std::string reason = GetReason(status);
   report->mutable_error()->set_reason(reason.empty() ? "RUNNER_FAILED" : reason);
   report->mutable_error()->set_message(std::string(status.message()));
+  report->set_device_unclean(report->device_unclean() || reason == "DRIVER_FAILED");
 }
 
 }  // namespace assay

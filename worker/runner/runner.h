@@ -18,10 +18,11 @@ class RunnerRequest;
 }  // namespace internal::v1
 
 // Verifies and measures every work of `request` in order and stops at the first that is wrong or
-// ends a guest. A failure of the runner itself goes into report->error. Blocks. `progress` is told
-// each change of phase, and is called at least once a second while calls come back, never inside
-// one. `health` is of the request's device, null where the machine does not tell it. A request with
-// a probe is answered without guests.
+// ends a guest. A failure of the runner itself goes into report->error. Blocks. The calling thread
+// is pinned to the request's core, once a preflight has used them all. `progress` is told each
+// change of phase, and is called at least once a second while calls come back, never inside one.
+// `health` is of the request's device, null where the machine does not tell it. A device
+// query is answered without guests.
 void ExecuteRunnerRequest(const internal::v1::RunnerRequest& request, GuestSource* guests,
                           Clock* clock,
                           const std::function<void(const internal::v1::RunnerProgress&)>& progress,

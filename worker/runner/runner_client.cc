@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "worker/runner/child_environment.h"
 #include "worker/runner/framing.h"
 
 namespace assay {
@@ -63,7 +64,7 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// Empty environment, own process group (in the background own session, and so own scheduling group
+// Own process group (in the background own session, and so own scheduling group
 // where the machine makes one for each), signals as new; standard input is the request, standard
 // output goes nowhere, standard error is ours, descriptor 3 takes the report, all others are
 // closed.
@@ -91,10 +92,10 @@ absl::StatusOr<pid_t> Spawn(const std::vector<std::string>& arguments, bool back
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  char* environment[] = {nullptr};
+  const ChildEnvironment environment;
   pid_t pid = -1;
   const int error =
-      posix_spawn(&pid, argv[0], plan.actions(), plan.attributes(), argv.data(), environment);
+      posix_spawn(&pid, argv[0], plan.actions(), plan.attributes(), argv.data(), environment.get());
   if (error != 0) return ErrnoError(error, absl::StrCat("starting ", arguments[0]));
   return pid;
 }

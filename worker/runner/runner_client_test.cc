@@ -4,7 +4,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -107,6 +109,24 @@ TEST_F(RunnerClientTest, ARunnerInTheBackgroundThatHadNoCoreIsTheInfrastructures
 TEST_F(RunnerClientTest, WhatIsNoLongerWantedEnds) {
   wanted_ = false;
   EXPECT_THAT(Run("exec sleep 600\n", absl::Seconds(1)), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(RunnerClientTest, OnlyWhatNumbersDevicesIsInherited) {
+  const std::string path = folder_->path() + "/environment";
+  const std::string script = absl::StrCat("cat /proc/$$/environ >", path, "\n", kReport);
+  ASSERT_EQ(setenv("ASSAY_PLANTED", "secret", 1), 0);
+  ASSERT_EQ(setenv("CUDA_VISIBLE_DEVICES", "2,0", 1), 0);
+  ASSERT_EQ(setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1), 0);
+  EXPECT_OK(Run(script, absl::Seconds(limits::kEvaluationSeconds)).status());
+  ASSERT_OK_AND_ASSIGN(std::string environment, ReadFile(path, 1 << 16));
+  std::replace(environment.begin(), environment.end(), '\0', '\n');
+  EXPECT_EQ(environment, "CUDA_VISIBLE_DEVICES=2,0\nCUDA_DEVICE_ORDER=PCI_BUS_ID\n");
+  for (const char* const name : {"ASSAY_PLANTED", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"}) {
+    unsetenv(name);
+  }
+  EXPECT_OK(Run(script, absl::Seconds(limits::kEvaluationSeconds)).status());
+  ASSERT_OK_AND_ASSIGN(environment, ReadFile(path, 1 << 16));
+  EXPECT_EQ(environment, "");
 }
 
 TEST_F(RunnerClientTest, BadEndsAreTheInfrastructures) {

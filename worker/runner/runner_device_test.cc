@@ -1,4 +1,9 @@
 // Device-tier candidates through the runner's one entry, on a driver that looks real.
+#include <sched.h>
+
+#include <functional>
+#include <vector>
+
 #include "assay/internal/v1/runner.pb.h"
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
@@ -15,10 +20,14 @@ using ::testing::HasSubstr;
 // Goes on by itself: calls of a device take no time of a clock that stands still.
 class TickingClock : public FakeClock {
  public:
+  explicit TickingClock(absl::Duration tick) : tick_(tick) {}
   absl::Duration Monotonic() override {
-    Advance(absl::Milliseconds(5));
+    Advance(tick_);
     return FakeClock::Monotonic();
   }
+
+ private:
+  const absl::Duration tick_;
 };
 
 class RunnerDeviceTest : public RunnerTest {
@@ -38,10 +47,9 @@ class RunnerDeviceTest : public RunnerTest {
     request_.set_candidate_artifact(path);
     // The runner takes references alone.
     FakeGuestSource guests(TripleReference(), TripleReference(), &clock_);
-    TickingClock clock;
+    TickingClock clock(tick_);
     RunnerReport report;
-    ExecuteRunnerRequest(
-        request_, &guests, &clock, [](const internal::v1::RunnerProgress&) {}, health_, &report);
+    ExecuteRunnerRequest(request_, &guests, &clock, on_progress_, health_, &report);
     return report;
   }
 
@@ -54,16 +62,19 @@ class RunnerDeviceTest : public RunnerTest {
 
   FakeCudaControl* control_ = nullptr;
   DeviceHealthSource* health_ = nullptr;
+  absl::Duration tick_ = absl::Milliseconds(5);
+  std::function<void(const internal::v1::RunnerProgress&)> on_progress_ =
+      [](const internal::v1::RunnerProgress&) {};
 };
 
-TEST_F(RunnerDeviceTest, AnswersAProbeAndDoesNothingElse) {
+TEST_F(RunnerDeviceTest, AnswersADeviceQueryAndDoesNothingElse) {
   RunnerRequest request;
-  request.mutable_probe()->set_driver(FakeCudaPath());
+  request.mutable_device_query()->set_driver(FakeCudaPath());
   request_ = request;
   RunnerReport report = RunPtx("");
   EXPECT_FALSE(report.has_error()) << report.error().message();
   EXPECT_EQ(report.device_facts().name(), kFakeCudaDeviceName);
-  request_.mutable_probe()->set_driver(TestLibrary("no_such_libcuda.so.1"));
+  request_.mutable_device_query()->set_driver(TestLibrary("no_such_libcuda.so.1"));
   report = RunPtx("");
   EXPECT_EQ(report.error().reason(), "DRIVER_MISSING");
   EXPECT_EQ(report.error().code(), "UNAVAILABLE");
@@ -96,6 +107,21 @@ TEST_F(RunnerDeviceTest, VerifiesAndMeasuresOnTheDevicesClock) {
   EXPECT_GE(control_->cache_flushes, samples.cold_ns_size());
   EXPECT_THAT(report.walls(), ElementsAre("device-tier"));
   EXPECT_FALSE(report.device_unclean());
+}
+
+TEST_F(RunnerDeviceTest, TheWarmUpCountsWhatTheDeviceDid) {
+  AddWork("main", 64, false, true);
+  control_->event_excess_ns = 1e6;
+  tick_ = absl::Milliseconds(3);
+  RunnerReport report = RunPtx(TriplePtx(kTripleBody));
+  // 0.2 s of calls of 1 ms; the host's clock, which goes three times as fast, does not end it.
+  EXPECT_GE(report.workloads(0).samples().warmup_calls(), 190) << report.DebugString();
+  EXPECT_LE(report.workloads(0).samples().warmup_calls(), 200);
+  control_->event_excess_ns = 0;
+  report = RunPtx(TriplePtx(kTripleBody));
+  // Short calls never get there, and end it after 1 s by the host's clock.
+  EXPECT_GT(report.workloads(0).samples().warmup_calls(), 200);
+  EXPECT_LT(report.workloads(0).samples().warmup_calls(), 4000);
 }
 
 TEST_F(RunnerDeviceTest, ThrottledCallsAreDroppedButNotTooMany) {
@@ -149,6 +175,20 @@ TEST_F(RunnerDeviceTest, ADeviceThatFailsIsTheInfrastructures) {
   EXPECT_TRUE(report.device_unclean());
 }
 
+TEST_F(RunnerDeviceTest, AModuleThatIsNotLoadedForNoFaultOfItsTextIsTheInfrastructures) {
+  AddWork("main", 64, true, false);
+  control_->load_result = cuda::CUDA_ERROR_UNKNOWN;
+  RunnerReport report = RunPtx(TriplePtx(kTripleBody));
+  EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
+  EXPECT_EQ(report.error().reason(), "DRIVER_FAILED");
+  EXPECT_TRUE(report.device_unclean());
+  control_->load_result = cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  report = RunPtx(TriplePtx(kTripleBody));
+  EXPECT_FALSE(report.has_error()) << report.DebugString();
+  EXPECT_EQ(report.candidate_fault().kind(), GuestFault::DRIVER_TOO_OLD);
+  EXPECT_FALSE(report.device_unclean());
+}
+
 TEST_F(RunnerDeviceTest, ThePreflightFindsFaultsBeforeTheDeviceRunsAnything) {
   AddPreflight("odd", 7);
   AddWork("main", 64, true, true);
@@ -187,8 +227,34 @@ TEST_F(RunnerDeviceTest, ACleanPreflightSaysNothing) {
   const RunnerReport report = RunPtx(TriplePtx(kTripleBody));
   EXPECT_FALSE(report.has_error()) << report.error().message();
   EXPECT_EQ(report.preflight_notes_size(), 0);
-  EXPECT_EQ(report.workloads_size(), 2);
+  ASSERT_EQ(report.workloads_size(), 2);
   EXPECT_TRUE(report.workloads(1).verification().passed());
+  // What it counted is kept: of the odd workload, a multiplication an element.
+  EXPECT_EQ(report.workloads(0).observed().launches(), 1);
+  EXPECT_EQ(report.workloads(0).observed().f32_flops(), 7);
+  EXPECT_FALSE(report.workloads(1).has_observed());
+}
+
+TEST_F(RunnerDeviceTest, ThePreflightHasAllCoresAndTheDeviceThePinnedOne) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &before)) ++core;
+  request_.set_runner_core(core);
+  AddPreflight("odd", 7);
+  AddWork("main", 64, true, false);
+  std::vector<int> counts;
+  on_progress_ = [&](const internal::v1::RunnerProgress&) {
+    cpu_set_t now;
+    ASSERT_EQ(sched_getaffinity(0, sizeof now, &now), 0);
+    counts.push_back(CPU_COUNT(&now));
+  };
+  const RunnerReport report = RunPtx(TriplePtx(kTripleBody));
+  EXPECT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_FALSE(report.has_error()) << report.error().message();
+  ASSERT_GE(counts.size(), 3u);
+  EXPECT_EQ(counts.front(), CPU_COUNT(&before)) << "of the preflight";
+  EXPECT_EQ(counts.back(), 1);
 }
 
 TEST_F(RunnerDeviceTest, AnEmulatedDeviceIsNeverTimed) {

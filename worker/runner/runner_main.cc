@@ -71,16 +71,6 @@ void TellProgress(const assay::internal::v1::RunnerProgress& progress) {
   (void)Tell(message);
 }
 
-void Pin(int core) {
-  if (core < 0) return;
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  if (sched_setaffinity(0, sizeof cores, &cores) != 0) {
-    assay::Log(assay::LogLevel::kWarning, "runner_not_pinned", {{"core", absl::StrCat(core)}});
-  }
-}
-
 // Before there are threads and guests, which inherit it. What a machine refuses leaves the rest.
 void GoToBackground() {
   const sched_param none = {};
@@ -144,12 +134,11 @@ int main(int argc, char** argv) {
   } else {
     std::thread watch(DieWithWorker);
     watch.detach();
-    if (!request.has_probe() && request.guest_core() != guest.core) {
+    if (!request.has_device_query() && request.guest_core() != guest.core) {
       pool.reset();  // the old guests give their slots back first
       guest.core = request.guest_core();
       pool = MakePool(guest, kGuestsAheadDefault);
     }
-    Pin(request.runner_core());
     assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), TellProgress,
                                 /*health=*/nullptr, &report);
   }

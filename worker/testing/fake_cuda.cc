@@ -107,6 +107,8 @@ class FakeDriver {
     if (got != CUDA_SUCCESS) return got;
     *host = std::calloc(1, bytes);
     mapped_[reinterpret_cast<uintptr_t>(*host)] = {shadow, bytes};
+    control_.mapped = static_cast<unsigned char*>(*host);
+    control_.mapped_bytes = bytes;
     return CUDA_SUCCESS;
   }
 
@@ -124,9 +126,10 @@ class FakeDriver {
     return false;
   }
 
-  void NoteFlush(unsigned int value, size_t count) {
+  void NoteFlush(CUdeviceptr address, unsigned int value, size_t count) {
     if (count * sizeof(uint32_t) < 2 * kFakeCudaL2Bytes) return;
     ++control_.cache_flushes;
+    control_.flush_address = address;
     if (value == 0 || value == flush_value_) ++control_.zero_flushes;
     flush_value_ = value;
     is_cold_ = true;
@@ -327,9 +330,16 @@ ASSAY_EXPORT CUresult cuCtxResetPersistingL2Cache() {
 
 ASSAY_EXPORT CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int count,
                                          CUjit_option* options, void** values) {
+  const CUresult forced = Driver().control().load_result;
+  if (forced != CUDA_SUCCESS) return forced;
   const CUresult loaded = Real().cuModuleLoadDataEx(module, image, count, options, values);
   if (loaded == CUDA_SUCCESS) Driver().NoteModule(*module, static_cast<const char*>(image));
   return loaded;
+}
+
+ASSAY_EXPORT CUresult cuModuleLoadData(CUmodule* module, const void* image) {
+  const CUresult forced = Driver().control().helper_load_result;
+  return forced == CUDA_SUCCESS ? Real().cuModuleLoadData(module, image) : forced;
 }
 
 ASSAY_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
@@ -360,7 +370,7 @@ ASSAY_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_
 ASSAY_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count,
                                        CUstream stream) {
   return Flushed([&] {
-    Driver().NoteFlush(value, count);
+    Driver().NoteFlush(to, value, count);
     return Real().cuMemsetD32Async(to, value, count, stream);
   });
 }

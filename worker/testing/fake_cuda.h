@@ -22,17 +22,22 @@ struct FakeCudaControl {
   int device_count = 1;
   // What goes wrong.
   cuda::CUresult init_result = cuda::CUDA_SUCCESS;
-  cuda::CUresult fail_next_kernel = cuda::CUDA_SUCCESS;  // the next one of a candidate, once
-  bool hangs = false;                                    // kernels of candidates never end
-  double event_excess_ns = 0;                            // the device's clock runs ahead by so much
+  cuda::CUresult helper_load_result = cuda::CUDA_SUCCESS;  // of the runner's own module
+  cuda::CUresult load_result = cuda::CUDA_SUCCESS;         // of the modules of candidates
+  cuda::CUresult fail_next_kernel = cuda::CUDA_SUCCESS;    // the next one of a candidate, once
+  bool hangs = false;                                      // kernels of candidates never end
+  double event_excess_ns = 0;  // the device's clock runs ahead by so much
   // What was done.
   int candidate_launches = 0;
   int empty_launches = 0;
   int gates_passed = 0;  // that were open when the device came to them
   int gates_given_up = 0;
-  int launches_behind_gate = 0;  // of candidates
-  int cache_flushes = 0;         // 32-bit fills of at least twice the L2 cache
-  int zero_flushes = 0;          // of them, with zeros or the value of the one before
+  int launches_behind_gate = 0;         // of candidates
+  int cache_flushes = 0;                // 32-bit fills of at least twice the L2 cache
+  int zero_flushes = 0;                 // of them, with zeros or the value of the one before
+  cuda::CUdeviceptr flush_address = 0;  // what the last of them wrote
+  unsigned char* mapped = nullptr;      // the last memory of the host that the device sees
+  size_t mapped_bytes = 0;
   int persisting_resets = 0;
   int shared_fills = 0;
   int live_contexts = 0;

@@ -35,6 +35,7 @@ class RunnerTest : public ::testing::Test {
     request_.set_reference_artifact(artifact);
     request_.set_nonce(0x1234567890abcdef);
     request_.set_call_timeout_ms(1000);
+    request_.set_runner_core(-1);
     request_.set_level(v1::QUICK);
     MakeTripleProblem(true, request_.mutable_problem());
   }

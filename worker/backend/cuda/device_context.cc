@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -17,8 +18,9 @@ using cuda::CUresult;
 
 // Looks of the gate at memory of the host, about a microsecond each: seconds.
 constexpr uint32_t kGateLooks = 4'000'000;
-constexpr size_t kGateBytes = 64;
-constexpr size_t kFlushBytesMin = size_t{1} << 20;
+// Whole pages of host and device: kernels reach no byte of them that is not written anew.
+constexpr size_t kGateBytes = 4096;
+constexpr size_t kFlushBytesUnit = size_t{2} << 20;
 constexpr unsigned int kHelperThreads = 256;
 constexpr unsigned int kSharedThreads = 1024;
 constexpr unsigned int kBlocksPerMultiprocessor = 8;
@@ -95,8 +97,15 @@ absl::Status DeviceContext::Open(int ordinal) {
 }
 
 absl::Status DeviceContext::LoadHelpers() {
-  ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuModuleLoadData(&helpers_, kHelperKernels),
-                                      "loading the runner's own kernels"));
+  const CUresult loaded = cu_.cuModuleLoadData(&helpers_, kHelperKernels);
+  if (loaded != cuda::CUDA_SUCCESS) {
+    return ErrorWithReason(absl::StatusCode::kUnavailable, "DRIVER_FAILED",
+                           absl::StrCat("the CUDA driver does not load the runner's own kernels: ",
+                                        driver_.ErrorName(loaded), "; ",
+                                        loaded == cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+                                            ? kInstallJitCompiler
+                                            : "see what nvidia-smi says, and the kernel's log"));
+  }
   const struct {
     const char* name;
     cuda::CUfunction* function;
@@ -119,7 +128,7 @@ absl::Status DeviceContext::LoadHelpers() {
                          cuda::CU_MEMHOSTALLOC_PORTABLE | cuda::CU_MEMHOSTALLOC_DEVICEMAP),
       "cuMemHostAlloc"));
   gate_ = static_cast<uint32_t*>(host);
-  return driver_.Check(cu_.cuMemAlloc(&sum_, sizeof(uint64_t)), "cuMemAlloc");
+  return absl::OkStatus();
 }
 
 absl::Status DeviceContext::LaunchHelpersOnce() {
@@ -130,12 +139,13 @@ absl::Status DeviceContext::LaunchHelpersOnce() {
       "assay_empty"));
   ASSAY_RETURN_IF_ERROR(FlushCache());
   ASSAY_RETURN_IF_ERROR(FillShared(0));
-  return Checksum(sum_, sizeof(uint64_t)).status();
+  return Checksum(flush_, sizeof(uint64_t)).status();
 }
 
 absl::Status DeviceContext::MakeFlushBuffer() {
   ASSAY_ASSIGN_OR_RETURN(const int l2_bytes, Attribute(cuda::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
-  flush_bytes_ = std::max(kFlushBytesMin, 2 * static_cast<size_t>(std::max(0, l2_bytes)));
+  const size_t l2_twice = 2 * static_cast<size_t>(std::max(1, l2_bytes));
+  flush_bytes_ = (l2_twice + kFlushBytesUnit - 1) / kFlushBytesUnit * kFlushBytesUnit;
   const CUresult got = cu_.cuMemAlloc(&flush_, flush_bytes_);
   if (got == cuda::CUDA_SUCCESS) return absl::OkStatus();
   return ErrorWithReason(absl::StatusCode::kUnavailable, "DEVICE_MEMORY_TOO_SMALL",
@@ -168,16 +178,16 @@ absl::Status DeviceContext::Finish() {
 absl::StatusOr<uint64_t> DeviceContext::Checksum(cuda::CUdeviceptr data, size_t bytes) {
   uint64_t sum = 0;
   if (bytes == 0) return sum;
-  ASSAY_RETURN_IF_ERROR(Fill(sum_, 0, sizeof(sum)));
+  ASSAY_RETURN_IF_ERROR(Fill(flush_, 0, sizeof(sum)));
   uint64_t count = (bytes + 3) / 4;
-  void* arguments[] = {&data, &count, &sum_};
+  void* arguments[] = {&data, &count, &flush_};
   const uint64_t blocks = std::min<uint64_t>((count + kHelperThreads - 1) / kHelperThreads,
                                              uint64_t{kBlocksPerMultiprocessor} * multiprocessors_);
   ASSAY_RETURN_IF_ERROR(
       driver_.Check(cu_.cuLaunchKernel(checksum_kernel_, static_cast<unsigned int>(blocks), 1, 1,
                                        kHelperThreads, 1, 1, 0, stream_, arguments, nullptr),
                     "assay_checksum"));
-  ASSAY_RETURN_IF_ERROR(Download(std::as_writable_bytes(std::span(&sum, 1)), sum_));
+  ASSAY_RETURN_IF_ERROR(Download(std::as_writable_bytes(std::span(&sum, 1)), flush_));
   return sum;
 }
 
@@ -199,6 +209,9 @@ absl::Status DeviceContext::ResetPersistingCache() {
 }
 
 absl::Status DeviceContext::FlushCache() {
+  // A gate that was opened may not have looked yet.
+  ASSAY_RETURN_IF_ERROR(Finish());
+  std::memset(gate_, 0, kGateBytes);
   flush_value_ = std::max<uint32_t>(1, flush_value_ + 0x9e3779b1u);
   return driver_.Check(
       cu_.cuMemsetD32Async(flush_, flush_value_, flush_bytes_ / sizeof(uint32_t), stream_),

@@ -58,7 +58,8 @@ class DeviceContext {
   // Evicts what was set aside in the L2 cache as data that persists.
   absl::Status ResetPersistingCache();
 
-  // Puts other data into the whole L2 cache: writes twice its size, each time another value.
+  // Puts other data into the whole L2 cache: writes twice its size, each time another value. Before
+  // each run, so that kernels find nothing in the context's own memory that an earlier one left.
   absl::Status FlushCache();
 
   // Runs what `launch` puts into the stream and waits until it has ended, or for `timeout`. Behind
@@ -98,9 +99,8 @@ class DeviceContext {
   cuda::CUfunction empty_kernel_ = nullptr;
   cuda::CUfunction checksum_kernel_ = nullptr;
   cuda::CUfunction fill_shared_kernel_ = nullptr;
-  uint32_t* gate_ = nullptr;   // in memory of the host that the device sees: opened, gave up
-  cuda::CUdeviceptr sum_ = 0;  // of Checksum
-  cuda::CUdeviceptr flush_ = 0;
+  uint32_t* gate_ = nullptr;     // in memory of the host that the device sees: opened, gave up
+  cuda::CUdeviceptr flush_ = 0;  // begins with the sum of Checksum
   size_t flush_bytes_ = 0;
   uint32_t flush_value_ = 0;
   uint32_t multiprocessors_ = 1;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/candidate.pb.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "worker/backend/cuda/ptx_signature.h"
@@ -55,7 +56,60 @@ GuestEnd DeviceProgram::Refused(int kind, CUresult result, std::string_view what
       kind, absl::StrCat(Av(what), ": ", driver_.ErrorName(result), why.empty() ? "" : ": ", why));
 }
 
-std::optional<GuestEnd> DeviceProgram::LoadModule(const std::string& ptx) {
+absl::StatusOr<GuestEnd> DeviceProgram::EndOfNoMemory(const std::string& what) const {
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  ASSAY_RETURN_IF_ERROR(
+      driver_.Check(driver_.functions().cuMemGetInfo(&free_bytes, &total_bytes), "cuMemGetInfo"));
+  const std::string message =
+      absl::StrCat(what, ": the device has no memory for it, with ", free_bytes >> 20, " of ",
+                   total_bytes >> 20, " MiB free");
+  // What fits into so much has variables that are larger than they may be.
+  if (free_bytes >= limits::kModuleVariableBytesMax) {
+    return MakeEnd(GuestFault::MEMORY_LIMIT,
+                   absl::StrCat(message, "; give large data to the kernel as a workspace"));
+  }
+  return ErrorWithReason(absl::StatusCode::kUnavailable, "DEVICE_MEMORY_TOO_SMALL",
+                         absl::StrCat(message, "; see who uses it"));
+}
+
+absl::StatusOr<GuestEnd> DeviceProgram::EndOfLoad(CUresult result, const std::string& what,
+                                                  const std::string& log) const {
+  const auto refused = [&](int kind) {
+    GuestEnd end = Refused(kind, result, what);
+    if (end.message.find(log) == std::string::npos) absl::StrAppend(&end.message, ": ", log);
+    return end;
+  };
+  switch (result) {
+    case cuda::CUDA_ERROR_INVALID_IMAGE:
+    case cuda::CUDA_ERROR_INVALID_PTX:
+    case cuda::CUDA_ERROR_INVALID_SOURCE:
+    case cuda::CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case cuda::CUDA_ERROR_NOT_FOUND:
+    case cuda::CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND:
+    case cuda::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC:
+      return refused(GuestFault::LOAD_FAILED);
+    case cuda::CUDA_ERROR_OUT_OF_MEMORY:
+      return EndOfNoMemory(what);
+    default:
+      break;
+  }
+  if (driver_.is_emulated()) return refused(GuestFault::NOT_EMULATED);
+  GuestEnd end = refused(GuestFault::DRIVER_TOO_OLD);
+  if (result == cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
+    absl::StrAppend(&end.message,
+                    "; the device's driver is older than the PTX: install a later one, or compile "
+                    "with a CUDA toolkit that is no newer than it");
+    return end;
+  }
+  if (result == cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND) {
+    absl::StrAppend(&end.message, "; ", kInstallJitCompiler);
+    return end;
+  }
+  return ErrorWithReason(absl::StatusCode::kUnavailable, "DRIVER_FAILED", end.message);
+}
+
+absl::StatusOr<std::optional<GuestEnd>> DeviceProgram::LoadModule(const std::string& ptx) {
   const cuda::DriverFunctions& cu = driver_.functions();
   if (module_ != nullptr) (void)cu.cuModuleUnload(module_);
   module_ = nullptr;
@@ -68,12 +122,7 @@ std::optional<GuestEnd> DeviceProgram::LoadModule(const std::string& ptx) {
       cu.cuModuleLoadDataEx(&module_, ptx.c_str(), std::size(options), options, values);
   if (loaded == cuda::CUDA_SUCCESS) return std::nullopt;
   module_ = nullptr;
-  GuestEnd end = Refused(GuestFault::LOAD_FAILED, loaded, "the PTX cannot be loaded");
-  const std::string text(log.data());
-  if (!text.empty() && end.message.find(text) == std::string::npos) {
-    absl::StrAppend(&end.message, ": ", text);
-  }
-  return end;
+  return EndOfLoad(loaded, "the PTX cannot be loaded", log.data());
 }
 
 absl::StatusOr<std::optional<GuestEnd>> DeviceProgram::FindKernels(
@@ -87,9 +136,7 @@ absl::StatusOr<std::optional<GuestEnd>> DeviceProgram::FindKernels(
     cuda::CUfunction function = nullptr;
     const CUresult got = cu.cuModuleGetFunction(&function, module_, launch.kernel().c_str());
     if (got != cuda::CUDA_SUCCESS) {
-      return Refused(got == cuda::CUDA_ERROR_NOT_SUPPORTED ? GuestFault::NOT_EMULATED
-                                                           : GuestFault::LOAD_FAILED,
-                     got, absl::StrCat("kernel ", launch.kernel()));
+      return EndOfLoad(got, absl::StrCat("kernel ", launch.kernel()), "");
     }
     kernels_[launch.kernel()] = function;
     int bytes = 0;
@@ -128,9 +175,10 @@ absl::StatusOr<std::optional<GuestEnd>> DeviceProgram::ResolvePlanOn(
     const CUresult set = cu.cuFuncSetAttribute(
         kernels_[launch.kernel], cuda::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
         static_cast<int>(launch.shared_bytes));
-    if (set != cuda::CUDA_SUCCESS) {
+    if (set == cuda::CUDA_ERROR_INVALID_VALUE) {
       return Refused(GuestFault::PLAN_INVALID, set, "dynamic shared memory");
     }
+    ASSAY_RETURN_IF_ERROR(driver_.Check(set, "cuFuncSetAttribute"));
   }
   return std::nullopt;
 }

@@ -43,7 +43,8 @@ class DeviceProgram {
   ~DeviceProgram();
 
   // Compiles and loads `ptx` into the current context, in place of what was loaded before.
-  std::optional<GuestEnd> LoadModule(const std::string& ptx);
+  // UNAVAILABLE with reason DRIVER_FAILED or DEVICE_MEMORY_TOO_SMALL when the text is not to blame.
+  absl::StatusOr<std::optional<GuestEnd>> LoadModule(const std::string& ptx);
 
   // Resolves the plan for the module that was loaded from `ptx`.
   absl::StatusOr<std::optional<GuestEnd>> ResolvePlanOn(cuda::CUdevice device,
@@ -67,6 +68,10 @@ class DeviceProgram {
   void Abandon() { module_ = nullptr; }
 
  private:
+  // Whose fault it is that `what` cannot be loaded. `log`: of the driver's compiler.
+  absl::StatusOr<GuestEnd> EndOfLoad(cuda::CUresult result, const std::string& what,
+                                     const std::string& log) const;
+  absl::StatusOr<GuestEnd> EndOfNoMemory(const std::string& what) const;
   absl::StatusOr<std::optional<GuestEnd>> FindKernels(const v1::CandidateSpec& candidate,
                                                       std::vector<KernelSignature>* signatures);
 

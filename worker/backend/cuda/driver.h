@@ -15,6 +15,11 @@ namespace assay {
 // Of the real driver, as the dynamic linker finds it.
 inline constexpr char kCudaDriverLibrary[] = "libcuda.so.1";
 
+// What to do about CUDA_ERROR_JIT_COMPILER_NOT_FOUND.
+inline constexpr char kInstallJitCompiler[] =
+    "the driver's PTX compiler, libnvidia-ptxjitcompiler.so.1, is missing: install the whole "
+    "NVIDIA driver";
+
 // Immutable; thread-safe as far as the driver is. Stays loaded: drivers do not take kindly to being
 // unloaded.
 class CudaDriver {

@@ -249,7 +249,7 @@ absl::Status EmulatedSession::Load(int artifact_fd, const std::vector<GuestBuffe
   gaps.order = options_.seed;
   ASSAY_RETURN_IF_ERROR(Configure(gaps));
   ASSAY_RETURN_IF_ERROR(OpenContext());
-  end_ = program_->LoadModule(ptx);
+  ASSAY_ASSIGN_OR_RETURN(end_, program_->LoadModule(ptx));
   if (end_.has_value()) return absl::OkStatus();
   ASSAY_ASSIGN_OR_RETURN(end_, program_->ResolvePlanOn(0, ptx, *options_.candidate,
                                                        options_.workload, options_.configuration));

@@ -57,11 +57,11 @@ absl::StatusOr<std::optional<GuestEnd>> ModuleVariables::Load(const std::string&
   const std::vector<PtxVariable> variables = ScanPtxVariables(ptx);
   std::vector<std::string> names;
   for (const PtxVariable& variable : variables) names.push_back(variable.name);
-  std::optional<GuestEnd> end = program->LoadModule(ptx);
+  ASSAY_ASSIGN_OR_RETURN(std::optional<GuestEnd> end, program->LoadModule(ptx));
   if (end.has_value()) return end;
   ASSAY_ASSIGN_OR_RETURN(std::string hidden, Find(names, program->module()));
   if (!hidden.empty()) {
-    end = program->LoadModule(MakeVariablesVisible(ptx, variables));
+    ASSAY_ASSIGN_OR_RETURN(end, program->LoadModule(MakeVariablesVisible(ptx, variables)));
     if (end.has_value()) return end;
     ASSAY_ASSIGN_OR_RETURN(hidden, Find(names, program->module()));
   }

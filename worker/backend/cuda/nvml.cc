@@ -153,8 +153,8 @@ std::optional<DeviceHealth> Nvml::Sample() {
   return health;
 }
 
-DeviceFacts Nvml::Facts() {
-  DeviceFacts facts;
+NvmlFacts Nvml::Facts() {
+  NvmlFacts facts;
   char version[96] = {};
   if (functions_->DriverVersion != nullptr &&
       functions_->DriverVersion(version, sizeof version - 1) == kSuccess) {

@@ -32,7 +32,7 @@ inline constexpr uint64_t kThrottleDisplayClock = 0x100;
 std::string ThrottleText(uint64_t bits);
 
 // What hardly changes while a process runs. nullopt: not told.
-struct DeviceFacts {
+struct NvmlFacts {
   std::string driver_version;  // empty: not told
   std::optional<bool> persistence_mode;
   std::optional<bool> mig_mode;                    // the device is partitioned
@@ -63,7 +63,7 @@ class Nvml : public DeviceHealthSource {
 
   // nullopt when nothing of it is told; what is not told of the rest is 0.
   std::optional<DeviceHealth> Sample() override;
-  DeviceFacts Facts();
+  NvmlFacts Facts();
   // Compute processes on the device beside the calling one; nullopt: not told. Process ids are the
   // host's: in a container the caller itself counts as another.
   std::optional<std::vector<GpuProcess>> OtherProcesses();

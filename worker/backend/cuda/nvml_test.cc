@@ -53,7 +53,7 @@ TEST(NvmlTest, TellsHealthAndFacts) {
     EXPECT_EQ(health->temperature_c, 41);
     EXPECT_DOUBLE_EQ(health->power_w, 87.5);
     EXPECT_EQ(health->throttle_bits, kThrottlePowerCap | 0x1000);
-    const DeviceFacts facts = nvml->Facts();
+    const NvmlFacts facts = nvml->Facts();
     EXPECT_EQ(facts.driver_version, "575.1");
     EXPECT_EQ(facts.persistence_mode, true);
     EXPECT_EQ(facts.mig_mode, false);
@@ -76,7 +76,7 @@ TEST(NvmlTest, AnOldLibraryTellsWhatItHas) {
   EXPECT_EQ(health->temperature_c, 41);
   EXPECT_EQ(health->power_w, 0);
   EXPECT_EQ(health->throttle_bits, kThrottleHardwareThermal);
-  const DeviceFacts facts = nvml->Facts();
+  const NvmlFacts facts = nvml->Facts();
   EXPECT_EQ(facts.driver_version, "");
   EXPECT_EQ(facts.persistence_mode, std::nullopt);
   EXPECT_EQ(facts.mig_mode, std::nullopt);

@@ -144,6 +144,8 @@ absl::Status RealSession::PrepareCache(GuestCache cache) {
 }
 
 absl::Status RealSession::Prepare(GuestCache cache) {
+  // Of a cold call at the end, when nothing follows that would be in the caches.
+  if (cache != GuestCache::kCold) ASSAY_RETURN_IF_ERROR(context_.FlushCache());
   ASSAY_RETURN_IF_ERROR(arena_.Rearrange());
   for (size_t i = 0; i < tensors_.size(); ++i) {
     ASSAY_RETURN_IF_ERROR(context_.Upload(arena_.address(i), tensors_[i].host));

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include "assay/internal/v1/runner.pb.h"
@@ -154,13 +156,19 @@ TEST_F(RealSessionTest, LaunchFloorIsThatOfAnEmptyKernel) {
   EXPECT_EQ(control_->candidate_launches, 0);
 }
 
-TEST_F(RealSessionTest, ColdCallsFlushTheCacheAndWarmOnesDoNot) {
+TEST_F(RealSessionTest, EveryCallFlushesAndWarmOnesReadTheTensorsAfterIt) {
   ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
   const FakeCudaControl before = *control_;
-  ASSERT_TRUE(Call(GuestCache::kWarm).has_value());
-  EXPECT_EQ(control_->cache_flushes, before.cache_flushes);
-  for (int call = 0; call < 3; ++call) ASSERT_TRUE(Call(GuestCache::kCold).has_value());
-  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 3);
+  const std::optional<CallTiming> warm = Call(GuestCache::kWarm);
+  ASSERT_TRUE(warm.has_value());
+  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 1);
+  for (int call = 0; call < 3; ++call) {
+    const std::optional<CallTiming> cold = Call(GuestCache::kCold);
+    ASSERT_TRUE(cold.has_value());
+    // The fake's kernels take twice the time when nothing was read after a flush.
+    EXPECT_NEAR(cold->duration_ns, 2 * warm->duration_ns, 1);
+  }
+  EXPECT_EQ(control_->cache_flushes, before.cache_flushes + 4);
   EXPECT_EQ(control_->zero_flushes, 0) << "a flush with zeros, or with what was there already";
   EXPECT_EQ(control_->persisting_resets, before.persisting_resets + 4);
   EXPECT_EQ(control_->shared_fills, before.shared_fills + 4);
@@ -227,6 +235,33 @@ TEST_F(RealSessionTest, ModuleVariablesAreAsNewAtEveryCall) {
     ASSERT_TRUE(Call(call == 0 ? GuestCache::kLeave : GuestCache::kWarm).has_value())
         << session_->ended()->message;
     ExpectTriples();
+  }
+}
+
+// A kernel that finds the runner's own buffers could keep answers in them.
+TEST_F(RealSessionTest, NothingLivesOnInTheRunnersOwnMemory) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  ASSERT_NE(control_->flush_address, 0u);
+  ASSERT_NE(control_->mapped, nullptr);
+  const std::string keeping = absl::StrCat("  mov.u64 %d0, ", control_->flush_address + 4096, R"(;
+  ld.global.u32 %r0, [%d0];
+  setp.eq.u32 %q, %r0, 0x5eed;
+  @%q mul.f32 %v, %v, 0f40000000;
+  mul.f32 %v, %v, 0f40400000;
+  st.global.f32 [%y], %v;
+  setp.ne.s32 %q, %i, )",
+                                           kElements - 1, R"(;
+  @%q bra done;
+  mov.u32 %r0, 0x5eed;
+  st.global.u32 [%d0], %r0;)");
+  ASSERT_OK(LoadAgain(TriplePtx(keeping)));
+  for (const GuestCache cache : {GuestCache::kLeave, GuestCache::kLeave, GuestCache::kWarm,
+                                 GuestCache::kWarm, GuestCache::kCold, GuestCache::kCold}) {
+    std::fill_n(control_->mapped, control_->mapped_bytes, 0x5e);
+    ASSERT_TRUE(Call(cache).has_value()) << session_->ended()->message;
+    ExpectTriples();
+    const std::span<const unsigned char> mapped(control_->mapped, control_->mapped_bytes);
+    EXPECT_EQ(std::count(mapped.begin(), mapped.end(), 0x5e), 0);
   }
 }
 
@@ -350,6 +385,54 @@ TEST_F(RealSessionTest, BadModulesAreTheCandidates) {
   end = EndOf(TriplePtx(kTripleBody));
   EXPECT_EQ(end.kind, GuestFault::PLAN_INVALID);
   EXPECT_EQ(end.check, "KERNEL_NOT_FOUND");
+}
+
+TEST_F(RealSessionTest, OnlyBadTextsAreTheCandidatesWhenAModuleIsNotLoaded) {
+  const struct {
+    cuda::CUresult result;
+    int kind;  // 0: not the candidate's
+    const char* reason;
+    const char* message;
+  } cases[] = {
+      {cuda::CUDA_ERROR_INVALID_PTX, GuestFault::LOAD_FAILED, "", "INVALID_PTX"},
+      {cuda::CUDA_ERROR_INVALID_IMAGE, GuestFault::LOAD_FAILED, "", "INVALID_IMAGE"},
+      {cuda::CUDA_ERROR_NO_BINARY_FOR_GPU, GuestFault::LOAD_FAILED, "", "NO_BINARY_FOR_GPU"},
+      {cuda::CUDA_ERROR_UNSUPPORTED_PTX_VERSION, GuestFault::DRIVER_TOO_OLD, "", "install a later"},
+      {cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND, GuestFault::DRIVER_TOO_OLD, "",
+       "libnvidia-ptxjitcompiler"},
+      {cuda::CUDA_ERROR_ECC_UNCORRECTABLE, 0, "DRIVER_FAILED", "ECC_UNCORRECTABLE"},
+      {cuda::CUDA_ERROR_LAUNCH_FAILED, 0, "DRIVER_FAILED", "LAUNCH_FAILED"},
+      {cuda::CUDA_ERROR_UNKNOWN, 0, "DRIVER_FAILED", "UNKNOWN"},
+      {static_cast<cuda::CUresult>(12345), 0, "DRIVER_FAILED", "12345"},
+  };
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.message);
+    control_->load_result = c.result;
+    const absl::Status status = LoadAgain(TriplePtx(kTripleBody));
+    const std::optional<GuestEnd>& end = session_->ended();
+    EXPECT_EQ(status.ok(), c.kind != 0) << status;
+    EXPECT_EQ(end.has_value() ? end->kind : 0, c.kind);
+    EXPECT_EQ(GetReason(status), c.reason);
+    EXPECT_THAT(status.ok() && end.has_value() ? end->message : std::string(status.message()),
+                HasSubstr(c.message));
+  }
+  control_->helper_load_result = cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
+  EXPECT_THAT(Open().status(),
+              AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("libnvidia-ptxjitcompiler")),
+                    HasReason("DRIVER_FAILED")));
+}
+
+TEST_F(RealSessionTest, AModuleWithoutMemoryIsTheCandidatesWhereAnyGoodOneWouldFit) {
+  ASSERT_OK(LoadAs(TriplePtx(kTripleBody)));
+  control_->load_result = cuda::CUDA_ERROR_OUT_OF_MEMORY;
+  ASSERT_OK(LoadAgain(TriplePtx(kTripleBody)));
+  ASSERT_TRUE(session_->ended().has_value());
+  EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT) << session_->ended()->message;
+  control_->device_bytes = 32 << 20;
+  session_.reset();
+  ASSERT_OK_AND_ASSIGN(devices_, Open());
+  EXPECT_THAT(LoadAgain(TriplePtx(kTripleBody)), HasReason("DEVICE_MEMORY_TOO_SMALL"));
 }
 
 TEST_F(RealSessionTest, TooLittleMemoryIsTheWorkspacesOrTheDevices) {

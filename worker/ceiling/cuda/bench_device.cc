@@ -14,7 +14,7 @@ constexpr double kNsPerMs = 1e6;
 constexpr size_t kJitLogBytes = 4096;
 // Some 100 us of one warp. It keeps the device busy while the host submits what is timed, so that
 // the events lie as close to the launches as the device allows.
-constexpr BenchShape kGateShape = {1, 32, 1000, 1};
+constexpr BenchShape kDelayShape = {1, 32, 1000, 1};
 
 }  // namespace
 
@@ -136,9 +136,9 @@ absl::Status BenchDevice::Run(const BenchKernel& kernel, const BenchShape& shape
   return driver_.Check(cu_.cuCtxSynchronize(), "cuCtxSynchronize");
 }
 
-absl::StatusOr<double> BenchDevice::TimeOnce(const Loaded& gate, const Loaded& kernel,
+absl::StatusOr<double> BenchDevice::TimeOnce(const Loaded& delay, const Loaded& kernel,
                                              const BenchShape& shape, int launches) {
-  ASSAY_RETURN_IF_ERROR(Launch(gate, kGateShape));
+  ASSAY_RETURN_IF_ERROR(Launch(delay, kDelayShape));
   ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuEventRecord(start_, nullptr), "cuEventRecord"));
   for (int i = 0; i < launches; ++i) ASSAY_RETURN_IF_ERROR(Launch(kernel, shape));
   ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuEventRecord(stop_, nullptr), "cuEventRecord"));
@@ -155,13 +155,13 @@ absl::StatusOr<std::vector<double>> BenchDevice::Time(const BenchKernel& kernel,
   if (driver_.is_emulated()) {
     return absl::FailedPreconditionError("an emulated device has no times");
   }
-  ASSAY_ASSIGN_OR_RETURN(const Loaded gate, Load(GateBench()));
+  ASSAY_ASSIGN_OR_RETURN(const Loaded delay, Load(DelayBench()));
   ASSAY_ASSIGN_OR_RETURN(const Loaded loaded, Load(kernel));
   // Once untimed: code and translations of addresses come into caches.
   ASSAY_RETURN_IF_ERROR(Run(kernel, shape));
   std::vector<double> times;
   for (int i = 0; i < samples; ++i) {
-    ASSAY_ASSIGN_OR_RETURN(const double ns, TimeOnce(gate, loaded, shape, launches));
+    ASSAY_ASSIGN_OR_RETURN(const double ns, TimeOnce(delay, loaded, shape, launches));
     times.push_back(ns);
   }
   return times;

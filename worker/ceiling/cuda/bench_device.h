@@ -56,8 +56,8 @@ class BenchDevice : public BenchTimer {
   absl::StatusOr<Loaded> Load(const BenchKernel& kernel);
   absl::Status Reserve(uint64_t array_bytes, int arrays);
   absl::Status Launch(const Loaded& kernel, const BenchShape& shape);
-  absl::StatusOr<double> TimeOnce(const Loaded& gate, const Loaded& kernel, const BenchShape& shape,
-                                  int launches);
+  absl::StatusOr<double> TimeOnce(const Loaded& delay, const Loaded& kernel,
+                                  const BenchShape& shape, int launches);
 
   const CudaDriver& driver_;
   const cuda::DriverFunctions& cu_;

@@ -355,7 +355,7 @@ BenchKernel EmptyBench() {
   return kernel;
 }
 
-BenchKernel GateBench() { return FmaBench(kFmaForms[0]); }
+BenchKernel DelayBench() { return FmaBench(kFmaForms[0]); }
 
 BenchWork WorkOf(const BenchKernel& kernel, const BenchShape& shape) {
   const uint64_t times = uint64_t{shape.grid} * shape.block * uint64_t{shape.rounds} * shape.passes;

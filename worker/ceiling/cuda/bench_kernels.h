@@ -72,7 +72,7 @@ ComputeBenches ComputeBenchesOf(int arch);
 BenchKernel EmptyBench();
 
 // Only takes time, and no memory: a round of one warp is some hundred nanoseconds.
-BenchKernel GateBench();
+BenchKernel DelayBench();
 
 BenchWork WorkOf(const BenchKernel& kernel, const BenchShape& shape);
 

@@ -106,7 +106,7 @@ TEST(BenchKernelsTest, EveryKernelDoesWhatItClaimsOnEveryArchitecture) {
       ExpectDoesWhatItClaims(*driver, device.get(), kernel, shape);
       EXPECT_GT(WorkOf(kernel, shape).operations(), 0u);
     }
-    ExpectDoesWhatItClaims(*driver, device.get(), GateBench(), shape);
+    ExpectDoesWhatItClaims(*driver, device.get(), DelayBench(), shape);
     ExpectDoesWhatItClaims(*driver, device.get(), EmptyBench(), shape);
   }
 }

@@ -109,7 +109,7 @@ class GpuCalibrator {
   }
 
   void WarmUp() {
-    const BenchKernel kernel = GateBench();
+    const BenchKernel kernel = DelayBench();
     BenchShape shape = {multiprocessors_ * 4, 256, 4096, 1};
     double left_ns = absl::ToDoubleNanoseconds(options_.warm_up);
     for (int i = 0; i < kWarmUpSpans && left_ns > 0; ++i) {

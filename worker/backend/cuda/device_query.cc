@@ -1,4 +1,4 @@
-#include "worker/backend/cuda/device_probe.h"
+#include "worker/backend/cuda/device_query.h"
 
 #include <array>
 #include <memory>
@@ -51,7 +51,7 @@ absl::Status FillFacts(const CudaDriver& driver, cuda::CUdevice device,
 
 }  // namespace
 
-absl::Status ProbeDevice(const std::string& library, int ordinal,
+absl::Status QueryDevice(const std::string& library, int ordinal,
                          internal::v1::DeviceFacts* facts) {
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<CudaDriver> driver, CudaDriver::Load(library));
   if (driver->is_emulated()) {

@@ -1,4 +1,4 @@
-#include "worker/backend/cuda/device_probe.h"
+#include "worker/backend/cuda/device_query.h"
 
 #include <string>
 
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class DeviceProbeTest : public ::testing::Test {
+class DeviceQueryTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(control_ = ResetFakeCuda(), nullptr); }
 
@@ -20,9 +20,9 @@ class DeviceProbeTest : public ::testing::Test {
   internal::v1::DeviceFacts facts_;
 };
 
-TEST_F(DeviceProbeTest, SaysWhatTheDeviceIsAndMakesNoContext) {
+TEST_F(DeviceQueryTest, SaysWhatTheDeviceIsAndMakesNoContext) {
   const int contexts = control_->live_contexts;
-  ASSERT_OK(ProbeDevice(FakeCudaPath(), 0, &facts_));
+  ASSERT_OK(QueryDevice(FakeCudaPath(), 0, &facts_));
   EXPECT_EQ(facts_.name(), kFakeCudaDeviceName);
   EXPECT_EQ(facts_.compute_capability(), 80);
   EXPECT_EQ(facts_.memory_bytes(), 256 << 20);
@@ -33,33 +33,33 @@ TEST_F(DeviceProbeTest, SaysWhatTheDeviceIsAndMakesNoContext) {
   EXPECT_EQ(control_->live_contexts, contexts);
 }
 
-TEST_F(DeviceProbeTest, SaysWhatToDoWithoutADriver) {
-  EXPECT_THAT(ProbeDevice(TestLibrary("no_such_libcuda.so.1"), 0, &facts_),
+TEST_F(DeviceQueryTest, SaysWhatToDoWithoutADriver) {
+  EXPECT_THAT(QueryDevice(TestLibrary("no_such_libcuda.so.1"), 0, &facts_),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("install")),
                     HasReason("DRIVER_MISSING")));
-  EXPECT_THAT(ProbeDevice(TestLibrary("libassay_old_cuda.so"), 0, &facts_),
+  EXPECT_THAT(QueryDevice(TestLibrary("libassay_old_cuda.so"), 0, &facts_),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("CUDA 11.4 or later")),
                     HasReason("DRIVER_TOO_OLD")));
 }
 
-TEST_F(DeviceProbeTest, NeverTakesTheEmulatedDriverForADevice) {
-  EXPECT_THAT(ProbeDevice(TestLibrary("../bin/libassay_emulated_cuda.so"), 0, &facts_),
+TEST_F(DeviceQueryTest, NeverTakesTheEmulatedDriverForADevice) {
+  EXPECT_THAT(QueryDevice(TestLibrary("../bin/libassay_emulated_cuda.so"), 0, &facts_),
               HasReason("DRIVER_EMULATED"));
 }
 
-TEST_F(DeviceProbeTest, RefusesDevicesThatCannotBeUsed) {
-  EXPECT_THAT(ProbeDevice(FakeCudaPath(), 1, &facts_),
+TEST_F(DeviceQueryTest, RefusesDevicesThatCannotBeUsed) {
+  EXPECT_THAT(QueryDevice(FakeCudaPath(), 1, &facts_),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("CUDA device 1")),
                     HasReason("DEVICE_NOT_FOUND")));
   control_->init_result = cuda::CUDA_ERROR_NO_DEVICE;
-  EXPECT_THAT(ProbeDevice(FakeCudaPath(), 0, &facts_), HasReason("DEVICE_NOT_FOUND"));
+  EXPECT_THAT(QueryDevice(FakeCudaPath(), 0, &facts_), HasReason("DEVICE_NOT_FOUND"));
   control_->init_result = cuda::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH;
-  EXPECT_THAT(ProbeDevice(FakeCudaPath(), 0, &facts_),
+  EXPECT_THAT(QueryDevice(FakeCudaPath(), 0, &facts_),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("SYSTEM_DRIVER_MISMATCH")),
                     HasReason("DRIVER_FAILED")));
   control_->init_result = cuda::CUDA_SUCCESS;
   control_->arch = 70;
-  EXPECT_THAT(ProbeDevice(FakeCudaPath(), 0, &facts_),
+  EXPECT_THAT(QueryDevice(FakeCudaPath(), 0, &facts_),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("7.0")),
                     HasReason("DEVICE_TOO_OLD")));
 }

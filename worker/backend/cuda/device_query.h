@@ -1,6 +1,6 @@
 // Asks a real driver what one of its devices is.
-#ifndef ASSAY_WORKER_BACKEND_CUDA_DEVICE_PROBE_H_
-#define ASSAY_WORKER_BACKEND_CUDA_DEVICE_PROBE_H_
+#ifndef ASSAY_WORKER_BACKEND_CUDA_DEVICE_QUERY_H_
+#define ASSAY_WORKER_BACKEND_CUDA_DEVICE_QUERY_H_
 
 #include <string>
 
@@ -16,8 +16,8 @@ class DeviceFacts;
 // that was initialised stays in the process. UNAVAILABLE with reason DRIVER_MISSING,
 // DRIVER_TOO_OLD, DRIVER_FAILED, DRIVER_EMULATED, DEVICE_NOT_FOUND or DEVICE_TOO_OLD says what to
 // do.
-absl::Status ProbeDevice(const std::string& driver, int ordinal, internal::v1::DeviceFacts* facts);
+absl::Status QueryDevice(const std::string& driver, int ordinal, internal::v1::DeviceFacts* facts);
 
 }  // namespace assay
 
-#endif  // ASSAY_WORKER_BACKEND_CUDA_DEVICE_PROBE_H_
+#endif  // ASSAY_WORKER_BACKEND_CUDA_DEVICE_QUERY_H_
