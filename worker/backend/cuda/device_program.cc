@@ -56,21 +56,20 @@ GuestEnd DeviceProgram::Refused(int kind, CUresult result, std::string_view what
       kind, absl::StrCat(Av(what), ": ", driver_.ErrorName(result), why.empty() ? "" : ": ", why));
 }
 
-absl::StatusOr<GuestEnd> DeviceProgram::EndOfNoMemory(const std::string& what) const {
+absl::StatusOr<GuestEnd> DeviceProgram::EndOfNoMemory(GuestEnd refused) const {
   size_t free_bytes = 0;
   size_t total_bytes = 0;
   ASSAY_RETURN_IF_ERROR(
       driver_.Check(driver_.functions().cuMemGetInfo(&free_bytes, &total_bytes), "cuMemGetInfo"));
-  const std::string message =
-      absl::StrCat(what, ": the device has no memory for it, with ", free_bytes >> 20, " of ",
-                   total_bytes >> 20, " MiB free");
-  // What fits into so much has variables that are larger than they may be.
+  absl::StrAppend(&refused.message, "; the device has ", free_bytes >> 20, " of ",
+                  total_bytes >> 20, " MiB free");
+  // Any module whose variables are no larger than they may be fits into so much.
   if (free_bytes >= limits::kModuleVariableBytesMax) {
-    return MakeEnd(GuestFault::MEMORY_LIMIT,
-                   absl::StrCat(message, "; give large data to the kernel as a workspace"));
+    absl::StrAppend(&refused.message, "; give large data to the kernel as a workspace");
+    return refused;
   }
   return ErrorWithReason(absl::StatusCode::kUnavailable, "DEVICE_MEMORY_TOO_SMALL",
-                         absl::StrCat(message, "; see who uses it"));
+                         absl::StrCat(refused.message, "; see who uses it"));
 }
 
 absl::StatusOr<GuestEnd> DeviceProgram::EndOfLoad(CUresult result, const std::string& what,
@@ -90,7 +89,7 @@ absl::StatusOr<GuestEnd> DeviceProgram::EndOfLoad(CUresult result, const std::st
     case cuda::CUDA_ERROR_UNSUPPORTED_DEVSIDE_SYNC:
       return refused(GuestFault::LOAD_FAILED);
     case cuda::CUDA_ERROR_OUT_OF_MEMORY:
-      return EndOfNoMemory(what);
+      return EndOfNoMemory(refused(GuestFault::MEMORY_LIMIT));
     default:
       break;
   }

@@ -71,7 +71,7 @@ class DeviceProgram {
   // Whose fault it is that `what` cannot be loaded. `log`: of the driver's compiler.
   absl::StatusOr<GuestEnd> EndOfLoad(cuda::CUresult result, const std::string& what,
                                      const std::string& log) const;
-  absl::StatusOr<GuestEnd> EndOfNoMemory(const std::string& what) const;
+  absl::StatusOr<GuestEnd> EndOfNoMemory(GuestEnd refused) const;
   absl::StatusOr<std::optional<GuestEnd>> FindKernels(const v1::CandidateSpec& candidate,
                                                       std::vector<KernelSignature>* signatures);
 

@@ -15,6 +15,7 @@
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/problem.pb.h"
 #include "base/file.h"
+#include "base/status.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "worker/backend/cuda/device_session.h"
@@ -417,6 +418,8 @@ TEST_F(RealSessionTest, OnlyBadTextsAreTheCandidatesWhenAModuleIsNotLoaded) {
     EXPECT_THAT(status.ok() && end.has_value() ? end->message : std::string(status.message()),
                 HasSubstr(c.message));
   }
+  session_.reset();
+  devices_.reset();
   control_->helper_load_result = cuda::CUDA_ERROR_JIT_COMPILER_NOT_FOUND;
   EXPECT_THAT(Open().status(),
               AllOf(StatusIs(absl::StatusCode::kUnavailable, HasSubstr("libnvidia-ptxjitcompiler")),
@@ -431,6 +434,7 @@ TEST_F(RealSessionTest, AModuleWithoutMemoryIsTheCandidatesWhereAnyGoodOneWouldF
   EXPECT_EQ(session_->ended()->kind, GuestFault::MEMORY_LIMIT) << session_->ended()->message;
   control_->device_bytes = 32 << 20;
   session_.reset();
+  devices_.reset();
   ASSERT_OK_AND_ASSIGN(devices_, Open());
   EXPECT_THAT(LoadAgain(TriplePtx(kTripleBody)), HasReason("DEVICE_MEMORY_TOO_SMALL"));
 }
