@@ -323,6 +323,16 @@ TEST(ValidateCandidateTest, RefusesEveryDefect) {
        }},
       {"CANDIDATE_MALFORMED", "launches[0]",
        [](auto* c) { c->mutable_spec()->mutable_plan()->mutable_launches(0)->set_args(0, "a b"); }},
+      {"CANDIDATE_MALFORMED",
+       "launches[0].args[1]: expression 1e-5: column 1: whole numbers only, but found 1e-5; float "
+       "parameters cannot be passed to a kernel yet",
+       [](auto* c) {
+         c->mutable_spec()->mutable_plan()->mutable_launches(0)->set_args(1, "1e-5");
+       }},
+      {"CANDIDATE_MALFORMED", "float parameters cannot be passed to a kernel yet",
+       [](auto* c) {
+         c->mutable_spec()->mutable_plan()->mutable_launches(0)->set_args(1, "-0.5");
+       }},
       {"CANDIDATE_MALFORMED", "begin with '-'",
        [](auto* c) { c->mutable_spec()->set_compile_options(0, "O3"); }},
       {"CANDIDATE_MALFORMED", "compile_options",

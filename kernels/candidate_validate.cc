@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "assay/v1/candidate.pb.h"
 #include "assay/v1/problem.pb.h"
@@ -114,16 +115,28 @@ absl::Status CheckKernelName(const std::string& name, std::string_view place) {
                                 " is not the name of an entry point of [A-Za-z0-9_$]"));
 }
 
+absl::Status CheckArgument(const std::string& argument, std::string_view place) {
+  const absl::Status status = CheckParses(argument, place);
+  double number = 0;
+  if (status.ok() || !absl::SimpleAtod(argument, &number)) return status;
+  return Malformed(absl::StrCat(status.message(),
+                                "; float parameters cannot be passed to a kernel yet, so make it "
+                                "a constant of the source"));
+}
+
 absl::Status CheckLaunch(const v1::Launch& launch, std::string_view place) {
   ASSAY_RETURN_IF_ERROR(CheckKernelName(launch.kernel(), place));
   ASSAY_RETURN_IF_ERROR(CheckCount(launch.grid_size(), 1, 3, absl::StrCat(Av(place), ".grid")));
   ASSAY_RETURN_IF_ERROR(CheckCount(launch.block_size(), 1, 3, absl::StrCat(Av(place), ".block")));
   ASSAY_RETURN_IF_ERROR(CheckCount(launch.args_size(), 0, limits::kLaunchArgumentsMax,
                                    absl::StrCat(Av(place), ".args")));
-  for (const auto* expressions : {&launch.grid(), &launch.block(), &launch.args()}) {
+  for (const auto* expressions : {&launch.grid(), &launch.block()}) {
     for (const std::string& expression : *expressions) {
       ASSAY_RETURN_IF_ERROR(CheckParses(expression, place));
     }
+  }
+  for (int i = 0; i < launch.args_size(); ++i) {
+    ASSAY_RETURN_IF_ERROR(CheckArgument(launch.args(i), absl::StrCat(Av(place), ".args[", i, "]")));
   }
   if (launch.shared_bytes().empty()) return absl::OkStatus();
   return CheckParses(launch.shared_bytes(), place);

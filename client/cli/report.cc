@@ -42,6 +42,16 @@ std::string Indent(const std::string& text, const std::string& by) {
   return out;
 }
 
+// "a.cc:3:7: ", of which only what is known: an error of a linker has no place.
+std::string Place(const v1::Diagnostic& diagnostic) {
+  std::string place = Printable(diagnostic.file());
+  if (diagnostic.line() > 0) {
+    absl::StrAppend(&place, place.empty() ? "line " : ":", diagnostic.line());
+    if (diagnostic.column() > 0) absl::StrAppend(&place, ":", diagnostic.column());
+  }
+  return place.empty() ? "" : place + ": ";
+}
+
 void AppendBuild(const v1::BuildReport& build, std::string* out) {
   int errors = 0;
   int others = 0;
@@ -52,9 +62,9 @@ void AppendBuild(const v1::BuildReport& build, std::string* out) {
       ++left_out;
       continue;
     }
-    absl::StrAppend(out, "  ", Printable(diagnostic.file()), ":", diagnostic.line(), ":",
-                    diagnostic.column(), ": ", v1::Diagnostic::Severity_Name(diagnostic.severity()),
-                    ": ", Printable(diagnostic.message()), "\n");
+    absl::StrAppend(out, "  ", Place(diagnostic),
+                    v1::Diagnostic::Severity_Name(diagnostic.severity()), ": ",
+                    Printable(diagnostic.message()), "\n");
   }
   if (left_out > 0) {
     absl::StrAppend(out, "  and ", left_out, " more diagnostics; --json shows them all\n");

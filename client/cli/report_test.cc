@@ -107,8 +107,34 @@ TEST(Report, CandidateTextIsEscaped) {
   diagnostic->set_severity(v1::Diagnostic::ERROR);
   diagnostic->set_message("bad \x1b[2J");
   const std::string report = EvaluationReport(evaluation);
-  EXPECT_THAT(report, HasSubstr("a.cc:3:0: ERROR: bad \\x1b[2J"));
+  EXPECT_THAT(report, HasSubstr("a.cc:3: ERROR: bad \\x1b[2J"));
   EXPECT_THAT(report, Not(HasSubstr("\x1b[2J")));
+}
+
+TEST(Report, ADiagnosticSaysOnlyWhatIsKnownOfItsPlace) {
+  const struct {
+    const char* file;
+    int line;
+    int column;
+    const char* shown;
+  } rows[] = {
+      {"", 0, 0, "\n  ERROR: text\n"},
+      {"", 0, 5, "\n  ERROR: text\n"},
+      {"", 7, 5, "\n  line 7:5: ERROR: text\n"},
+      {"a.cc", 0, 0, "\n  a.cc: ERROR: text\n"},
+      {"a.cc", 7, 0, "\n  a.cc:7: ERROR: text\n"},
+      {"a.cc", 7, 5, "\n  a.cc:7:5: ERROR: text\n"},
+  };
+  for (const auto& row : rows) {
+    v1::Evaluation evaluation = Finished(v1::COMPILE_ERROR);
+    v1::Diagnostic* diagnostic = evaluation.mutable_outcome()->mutable_build()->add_diagnostics();
+    diagnostic->set_file(row.file);
+    diagnostic->set_line(row.line);
+    diagnostic->set_column(row.column);
+    diagnostic->set_severity(v1::Diagnostic::ERROR);
+    diagnostic->set_message("text");
+    EXPECT_THAT(EvaluationReport(evaluation), HasSubstr(row.shown));
+  }
 }
 
 TEST(Report, ManyDiagnosticsAreCut) {
@@ -121,10 +147,10 @@ TEST(Report, ManyDiagnosticsAreCut) {
     diagnostic->set_message("text");
   }
   const std::string report = EvaluationReport(evaluation);
-  EXPECT_THAT(report, HasSubstr("a.cc:4:0: WARNING"));
-  EXPECT_THAT(report, Not(HasSubstr("a.cc:6:0: WARNING")));
-  EXPECT_THAT(report, HasSubstr("a.cc:19:0: ERROR"));
-  EXPECT_THAT(report, Not(HasSubstr("a.cc:21:0: ERROR")));
+  EXPECT_THAT(report, HasSubstr("a.cc:4: WARNING"));
+  EXPECT_THAT(report, Not(HasSubstr("a.cc:6: WARNING")));
+  EXPECT_THAT(report, HasSubstr("a.cc:19: ERROR"));
+  EXPECT_THAT(report, Not(HasSubstr("a.cc:21: ERROR")));
   EXPECT_THAT(report, HasSubstr("and 27 more diagnostics"));
 }
 

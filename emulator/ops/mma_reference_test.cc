@@ -1,5 +1,5 @@
-// Products against mmasim, where a Python that has it is there: ASSAY_MMASIM_PYTHON, or
-// /usr/bin/python3.
+// Products against mmasim, where it is there: in the Python ASSAY_MMASIM_PYTHON, or where
+// scripts/setup puts it for /usr/bin/python3.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -109,7 +109,7 @@ TEST(MmaReference, MatchesMmasim) {
   const std::string output = RunScript(arguments, &code);
   // A shell that does not find the interpreter exits with 127.
   if (code == kNotInstalled || code == 127) {
-    GTEST_SKIP() << "no mmasim: set ASSAY_MMASIM_PYTHON to a Python that has it";
+    GTEST_SKIP() << "no mmasim: run scripts/setup, or set ASSAY_MMASIM_PYTHON to a Python that has it";
   }
   ASSERT_EQ(code, 0) << ScriptPath() << " " << arguments;
   std::istringstream lines(output);

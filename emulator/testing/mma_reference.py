@@ -3,16 +3,24 @@
 
 One line a product: architecture, form, then the bit patterns of A (by rows), B (by columns), C and
 D (by rows), in hexadecimal without leading zeros, each matrix after a word that names it.
-Usage: mma_reference.py [--seed N] [--count N]. Exits with 77 where mmasim cannot be imported.
+Usage: mma_reference.py [--seed N] [--count N]. Exits with 77 where mmasim cannot be imported: neither
+by this interpreter, nor from the folder that scripts/setup fills, where torch_stand_in.py takes
+torch's place.
 """
 
 import argparse
+import importlib.util
 import os
 import random
 import sys
 import warnings
 
 SKIPPED = 77
+if os.getuid() == 0:
+    CACHE = "/var/cache"
+else:
+    CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+PACKAGES = os.path.join(CACHE, "assay", "mmasim")
 ARCHITECTURES = {"Turing": 75, "Ampere": 80, "Ada Lovelace": 89, "Hopper": 90}
 # Exponent and fraction bits of a pattern.
 FORMATS = {
@@ -57,6 +65,11 @@ def main():
     os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
     warnings.simplefilter("ignore")
     try:
+        if importlib.util.find_spec("torch") is None:
+            sys.path.append(PACKAGES)
+            import torch_stand_in
+
+            torch_stand_in.install()
         import torch
         from mmasim.nv_ptx import MMA, isa_mma
     except Exception as error:  # Whatever an import of third-party code may do.

@@ -183,7 +183,31 @@ class Parser {
     }
     if (at_ < text_.size() && IsDigit(text_[at_])) return Number();
     if (at_ < text_.size() && IsNameStart(text_[at_])) return NameOrCall();
+    if (text_.substr(at_, 1) == "." && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1])) {
+      return NotWhole(at_);
+    }
     return Error("a number, a name or '('");
+  }
+
+  // "1e-5", "0.5", of which `at_` has reached the point or the exponent.
+  bool AtFractionOrExponent() const {
+    const std::string_view rest = text_.substr(at_);
+    if (rest.starts_with('.')) return true;
+    return rest.size() > 1 && (rest[0] == 'e' || rest[0] == 'E') &&
+           (IsDigit(rest[1]) || rest[1] == '+' || rest[1] == '-');
+  }
+
+  // The number that begins at `start` is none of the integers.
+  absl::Status NotWhole(size_t start) const {
+    size_t end = start;
+    for (; end < text_.size(); ++end) {
+      const bool exponent_sign = (text_[end] == '+' || text_[end] == '-') && end > start &&
+                                 (text_[end - 1] == 'e' || text_[end - 1] == 'E');
+      if (text_[end] != '.' && !IsNamePart(text_[end]) && !exponent_sign) break;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat("column ", start + 1, ": whole numbers only, but found ",
+                     LogEscape(text_.substr(start, std::min<size_t>(end - start, 32)))));
   }
 
   absl::Status Number() {
@@ -201,6 +225,7 @@ class Parser {
           absl::StrCat("column ", start + 1,
                        ": numbers are decimal and have no leading zeros; write them without"));
     }
+    if (AtFractionOrExponent()) return NotWhole(start);
     if (at_ < text_.size() && IsNamePart(text_[at_])) return Error("an operator or the end");
     Emit(OpCode::kPush, value);
     return absl::OkStatus();
