@@ -1,6 +1,8 @@
 // A compiler that crashes on one source, end to end: the source's fault, not the machine's.
 // Skipped without bubblewrap.
+#include <spawn.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -55,9 +57,22 @@ TEST(NvrtcCrashTest, IsACompileErrorThatSaysSo) {
   ASSERT_OK(CreateDirectories(root + "/include"));
   ASSERT_OK(WriteFileAtomically(root + "/include/cuda_fp16.h", ""));
   ASSERT_OK(WriteFileAtomically(root + "/nvrtc.c", kLibrary));
-  const std::string command =
-      absl::StrCat("g++ -x c -shared -fPIC -w -o ", root, "/lib/libnvrtc.so.13 ", root, "/nvrtc.c");
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::string library = root + "/lib/libnvrtc.so.13";
+  std::string source = root + "/nvrtc.c";
+  char* const command[] = {const_cast<char*>("g++"),
+                           const_cast<char*>("-xc"),
+                           const_cast<char*>("-shared"),
+                           const_cast<char*>("-fPIC"),
+                           const_cast<char*>("-w"),
+                           const_cast<char*>("-o"),
+                           library.data(),
+                           source.data(),
+                           nullptr};
+  pid_t compiler = 0;
+  ASSERT_EQ(posix_spawnp(&compiler, command[0], nullptr, nullptr, command, environ), 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(compiler, &status, 0), compiler);
+  ASSERT_EQ(status, 0);
 
   CudaBuilderOptions options;
   options.cache_directory = directory.path() + "/cache";
