@@ -109,7 +109,8 @@ TEST(MmaReference, MatchesMmasim) {
   const std::string output = RunScript(arguments, &code);
   // A shell that does not find the interpreter exits with 127.
   if (code == kNotInstalled || code == 127) {
-    GTEST_SKIP() << "no mmasim: run scripts/setup, or set ASSAY_MMASIM_PYTHON to a Python that has it";
+    GTEST_SKIP()
+        << "no mmasim: run scripts/setup, or set ASSAY_MMASIM_PYTHON to a Python that has it";
   }
   ASSERT_EQ(code, 0) << ScriptPath() << " " << arguments;
   std::istringstream lines(output);

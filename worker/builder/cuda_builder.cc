@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -79,6 +80,18 @@ HelperNote TakeHelperNote(std::string* log) {
   note.pch_used = absl::EndsWith(line, "precompiled headers");
   log->resize(begin);
   return note;
+}
+
+// Of a source with which NVRTC fails without a word, where others compile.
+std::string Unexplained(const SandboxExit& exit) {
+  if (exit.signal == 0) {
+    return absl::StrCat("the compiler failed on this source alone (code ", exit.code,
+                        ") and did not say why; see the log");
+  }
+  return absl::StrCat("the compiler crashed on this source alone (signal ", exit.signal, ", ",
+                      strsignal(exit.signal),
+                      "); it is a fault of NVRTC, so write what is unusual in the source in "
+                      "another way: templates, asm, constant expressions");
 }
 
 class CudaBuilder : public Builder {
@@ -350,8 +363,7 @@ absl::StatusOr<BuildResult> CudaBuilder::Build(const BuildRequest& request) {
         [&] {
           CompileFailure failure = ClassifyNvrtcFailure(diagnostics, request.files);
           if (failure.message.empty() && !ExplainedBySources(diagnostics)) {
-            failure.message = absl::StrCat("the compiler failed on this source alone (code ",
-                                           run.exit.code, ") and did not say why; see the log");
+            failure.message = Unexplained(run.exit);
           }
           return failure;
         });

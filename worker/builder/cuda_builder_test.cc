@@ -190,6 +190,8 @@ TEST_F(CudaBuilderTest, FailuresAreClassifiedAndPlaced) {
     const char* text;  // in the diagnostic or the message
   } rows[] = {
       {"syntax", "\nint x = ;\n", "COMPILE_FAILED", "kernel.cu", 2, "expected an expression"},
+      {"broken off", "extern \"C\" __global__ void f(float* x) {\n  x[0] = 1;\n", "COMPILE_FAILED",
+       "", 0, "expected a \"}\" at the end of the source"},
       {"name", "extern \"C\" __global__ void f(float* x) {\n  x[0] = nothing;\n}\n",
        "COMPILE_FAILED", "kernel.cu", 2, "\"nothing\" is undefined"},
       {"after a toolkit header", "#include <cuda_fp16.h>\n\n__device__ __half x = q;\n",
@@ -323,6 +325,37 @@ TEST_F(CudaBuilderTest, ConstantsAndTypesNeedNoHeader) {
     const BuildResult result = Build(Request(absl::StrCat(includes, body)));
     EXPECT_TRUE(result.ok) << result.log;
   }
+}
+
+// NVRTC has none of these names, so sources that were written for it bring their own.
+TEST_F(CudaBuilderTest, WhatASourceDefinesItselfWinsOverOurHeaders) {
+  std::unique_ptr<Builder> builder = Make(Options());
+  ASSERT_NE(builder, nullptr);
+  for (const char* own :
+       {"typedef unsigned long long uint64_t;\n", "typedef unsigned long uint64_t;\n",
+        "using int64_t = long;\ntypedef char int8_t;\n", "typedef unsigned long uintptr_t;\n",
+        "#include <stdint.h>\ntypedef unsigned long uint64_t;\n",
+        "#include <cuda_fp16.h>\ntypedef unsigned long uint64_t;\n",
+        "#include <cuda_fp16.h>\n\ntypedef unsigned long uint64_t;\n",
+        "const float INFINITY = 1e38f;\n", "enum { INT_MAX = 5, M_E = 1 };\n",
+        "#define M_PI 3.0f\n#define FLT_MAX 1.0f\n",
+        "template <typename T, typename U> __device__ T fmax(T a, U b) { return a > b ? a : b; }\n",
+        "template <typename T> __device__ T sqrt(T a) { return a; }\n"}) {
+    SCOPED_TRACE(own);
+    const std::string body =
+        "extern \"C\" __global__ void f(uint64_t* n, int64_t m, int8_t c, uintptr_t p) {\n"
+        "  uint32_t x = m;\n  n[0] = fmax(INFINITY, 3) + M_PI + sqrt(m) + INT_MAX + FLT_MAX + x;\n"
+        "}\n";
+    ASSERT_OK_AND_ASSIGN(const BuildResult result, builder->Build(Request(own + body)));
+    EXPECT_TRUE(result.ok) << result.log;
+    EXPECT_THAT(result.log, Not(HasSubstr("error")));
+  }
+  // An error of the source's own is shown as it was with the headers whole.
+  ASSERT_OK_AND_ASSIGN(
+      const BuildResult bad,
+      builder->Build(Request("extern \"C\" __global__ void f(float* x) { *x = INFINITY + q; }\n")));
+  ASSERT_EQ(bad.diagnostics.size(), 1u) << bad.log;
+  EXPECT_THAT(bad.diagnostics[0].message, HasSubstr("\"q\" is undefined"));
 }
 
 // As C++ has it, and nvcc: an integer counts as a double, and so does what is mixed with one.

@@ -52,6 +52,14 @@ std::optional<int> TakeSeverity(std::string_view* text) {
 
 std::optional<BuildDiagnostic> ParseNvrtcLine(std::string_view line) {
   if (line.starts_with(' ')) return std::nullopt;  // an echo of the source
+  // A source that breaks off; no file is named.
+  constexpr std::string_view kAtEnd = "At end of source: ";
+  if (line.starts_with(kAtEnd)) {
+    line.remove_prefix(kAtEnd.size());
+    const std::optional<int> severity = TakeSeverity(&line);
+    if (!severity.has_value()) return std::nullopt;
+    return MakeDiagnostic(*severity, "", 0, 0, absl::StrCat(Av(line), " at the end of the source"));
+  }
   for (size_t open = line.find('('); open != line.npos; open = line.find('(', open + 1)) {
     const size_t close = line.find("): ", open);
     if (close == line.npos || open == 0) return std::nullopt;

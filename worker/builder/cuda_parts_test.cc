@@ -18,6 +18,7 @@
 #include "worker/builder/cuda_options.h"
 #include "worker/builder/cuda_toolkit.h"
 #include "worker/builder/hoisted_headers.h"
+#include "worker/builder/left_out_lines.h"
 #include "worker/builder/precompiled_headers.h"
 #include "worker/builder/ptxas.h"
 
@@ -113,9 +114,11 @@ TEST(CudaDiagnosticsTest, ReadsWhatNvrtcWrites) {
       "k(2).cu(7): catastrophic error: cannot open source file \"vector\"\n"
       "kernel.cu(9): note #2431-D: see\n"
       "  kernel.cu(3): error: an echo of the source\n"
-      "1 error detected in the compilation of \"kernel.cu\".\n"
+      "At end of source: error: expected a \"}\"\n"
+      "kernel.cu(2): note #3196-D: to match this \"{\"\n"
+      "1 error detected in the compilation of \"kernel.cu\".\nAt end of source: word\n"
       "kernel.cu(x): error: no number\n(3): error: no file\nkernel.cu(3): other: word\n");
-  ASSERT_THAT(parsed, SizeIs(4));
+  ASSERT_THAT(parsed, SizeIs(6));
   EXPECT_EQ(parsed[0].file, "inc/a.cuh");
   EXPECT_EQ(parsed[0].line, 1);
   EXPECT_EQ(parsed[0].column, 39);
@@ -128,6 +131,8 @@ TEST(CudaDiagnosticsTest, ReadsWhatNvrtcWrites) {
   EXPECT_EQ(parsed[2].line, 7);
   EXPECT_EQ(parsed[2].column, 0);
   EXPECT_EQ(parsed[3].severity, kSeverityNote);
+  EXPECT_EQ(parsed[4].severity, kSeverityError);
+  EXPECT_EQ(Placed(parsed[4]), "expected a \"}\" at the end of the source");
   std::string many;
   for (int i = 0; i < 100; ++i) many += "a.cu(1): warning: w\n";
   many += "a.cu(2): error: e\n";
@@ -366,6 +371,53 @@ TEST(CudaToolkitTest, WhatIsMissingAndWhatToInstallIsSaid) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr("scripts/setup")));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable, HasSubstr(directory.path())));
   EXPECT_EQ(GetReason(status), kCudaNotInstalled);
+}
+
+TEST(LeftOutLinesTest, ErrorsNameTheLinesInTheirWay) {
+  const HeaderTexts headers = {
+      {"stdint.h", "#include <limits.h>\ntypedef int a_t;\ntypedef long b_t;\n"},
+      {"math.h", "#define LARGE 1\n#define LARGER 2\n#define F(x) \\\n  (x)\n#define LARGE 3"}};
+  const struct {
+    const char* name;
+    const char* log;
+    HeaderLines lines;
+  } rows[] = {
+      {"nothing", "", {}},
+      {"an error of its own", "k.cu(1): error: identifier \"q\" is undefined\n  x = q;\n", {}},
+      {"declared again",
+       "k.cu(1): error: invalid redeclaration of type name \"b_t\" (declared at line 3 of stdint.h)"
+       "\n  typedef int b_t;\n              ^\n",
+       {{"stdint.h", 3}}},
+      {"overloads",
+       "k.cu(2): error: more than one instance of overloaded function \"f\" matches:\n"
+       "            function template \"A f(A)\" (declared at line 3 of math.h)\n"
+       "            function template \"T f(T)\" (declared at line 1)\n"
+       "  x = f(LARGE);\n",
+       {{"math.h", 3}}},
+      {"a macro",
+       "k.cu(1): error: expected an identifier\n  const int LARGE = 2, y = LARGEST;\n",
+       {{"math.h", 1}, {"math.h", 5}}},
+      {"a warning is none",
+       "k.cu(1): warning #47-D: (declared at line 3 of stdint.h)\n  LARGE\n",
+       {}},
+      {"other headers",
+       "k.cu(1): error: x (declared at line 3 of inc/stdint.h) (declared at line )",
+       {}},
+      {"numbers",
+       "k.cu(1): error: (declared at line 99999999999 of math.h) (declared at line -",
+       {}},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    EXPECT_EQ(LinesInTheWay(row.log, headers), row.lines);
+  }
+}
+
+TEST(LeftOutLinesTest, OtherLinesKeepTheirNumbers) {
+  const HeaderLines lines = {{"a.h", 2}, {"a.h", 9}, {"b.h", 1}};
+  EXPECT_EQ(WithoutLines("a.h", "one\ntwo\nthree", lines), "one\n\nthree\n");
+  EXPECT_EQ(WithoutLines("c.h", "one\ntwo\n", lines), "one\ntwo\n");
+  EXPECT_EQ(WithoutLines("a.h", "", lines), "");
 }
 
 }  // namespace

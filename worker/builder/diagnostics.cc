@@ -179,9 +179,12 @@ void CapDiagnostics(std::vector<BuildDiagnostic>* diagnostics) {
 }
 
 std::string Placed(const BuildDiagnostic& diagnostic) {
-  const std::string column =
-      diagnostic.column > 0 ? absl::StrCat(":", diagnostic.column) : std::string();
-  return absl::StrCat(diagnostic.file, ":", diagnostic.line, column, ": ", diagnostic.message);
+  std::string place = diagnostic.file;
+  if (diagnostic.line > 0) {
+    absl::StrAppend(&place, place.empty() ? "line " : ":", diagnostic.line);
+    if (diagnostic.column > 0) absl::StrAppend(&place, ":", diagnostic.column);
+  }
+  return absl::StrCat(place, place.empty() ? "" : ": ", diagnostic.message);
 }
 
 bool LeavesSources(std::string_view file, std::string_view path) {

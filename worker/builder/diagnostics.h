@@ -24,7 +24,7 @@ BuildDiagnostic MakeDiagnostic(int severity, std::string_view file, int line, in
                                std::string_view message);
 // Cuts to limits::kDiagnosticsMax, warnings first.
 void CapDiagnostics(std::vector<BuildDiagnostic>* diagnostics);
-// "file:line:column: message".
+// "file:line:column: message", without what is not known.
 std::string Placed(const BuildDiagnostic& diagnostic);
 // Whether `path`, taken in by `file`, lies outside the folder of the sources.
 bool LeavesSources(std::string_view file, std::string_view path);

@@ -7,6 +7,7 @@
 //
 // The program is: the hoisted includes, small headers that everyone counts on, the macros, the
 // prelude, the sources one after the other.
+// Where a source defines what one of our headers does, the header goes without it.
 // With --create-pch it is the includes alone, and the output is their precompiled form. The log
 // goes to standard output with the files' own names; its last line says how long it took. Exit
 // codes: 0; 1 for errors in the program; 2 for anything else.
@@ -21,9 +22,11 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "worker/builder/cuda_headers.h"
+#include "worker/builder/left_out_lines.h"
 #include "worker/builder/nvrtc_library.h"
 
 namespace assay {
@@ -169,6 +172,23 @@ int Query(const NvrtcLibrary& library) {
   return 0;
 }
 
+// Compiles; once more, without what the program defines itself, when our headers were in its way.
+// When that does not help either, the first errors are the ones to show.
+NvrtcOutcome Compile(const NvrtcLibrary& library, NvrtcJob job) {
+  for (size_t i = 0; i < kCudaHeaderCount; ++i) {
+    job.headers.push_back({kCudaHeaders[i].name, kCudaHeaders[i].text});
+  }
+  NvrtcOutcome outcome = library.Compile(job);
+  if (outcome.code != kNvrtcCompilationError) return outcome;
+  const HeaderLines lines = LinesInTheWay(outcome.log, job.headers);
+  if (lines.empty()) return outcome;
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : job.headers) texts.push_back(WithoutLines(name, text, lines));
+  for (size_t i = 0; i < texts.size(); ++i) job.headers[i].second = texts[i].c_str();
+  NvrtcOutcome second = library.Compile(job);
+  return second.code == 0 ? second : outcome;
+}
+
 int Run(int argc, char** argv) {
   const auto start = std::chrono::steady_clock::now();
   // A precompiled header is only good where memory is laid out as it was when it was made. So no
@@ -187,13 +207,10 @@ int Run(int argc, char** argv) {
   NvrtcJob job;
   job.name = options.sources.empty() ? "headers.cu" : options.sources[0];
   if (!MakeProgram(options, &job.text)) return 2;
-  for (size_t i = 0; i < kCudaHeaderCount; ++i) {
-    job.headers.push_back({kCudaHeaders[i].name, kCudaHeaders[i].text});
-  }
   job.options = options.compiler;
   if (options.create_pch) job.options.push_back("--create-pch=" + options.output);
   if (!options.use_pch.empty()) job.options.push_back("--use-pch=" + options.use_pch);
-  const NvrtcOutcome outcome = library.Compile(job);
+  const NvrtcOutcome outcome = Compile(library, std::move(job));
   bool pch_used = false;
   std::fputs(CleanLog(outcome.log, options.use_pch, &pch_used).c_str(), stdout);
   if (outcome.code == kNvrtcOutOfMemory) {

@@ -1,5 +1,5 @@
 // <stdint.h> for NVRTC: the types that cuda/std/cstdint gives as well, so that both can be
-// included.
+// included. None needs another, so that a source can have one of its own (left_out_lines.h).
 #ifndef ASSAY_WORKER_BUILDER_CUDA_HEADERS_STDINT_H_
 #define ASSAY_WORKER_BUILDER_CUDA_HEADERS_STDINT_H_
 
@@ -13,26 +13,26 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long long int64_t;
 typedef unsigned long long uint64_t;
-typedef int8_t int_least8_t;
-typedef uint8_t uint_least8_t;
-typedef int16_t int_least16_t;
-typedef uint16_t uint_least16_t;
-typedef int32_t int_least32_t;
-typedef uint32_t uint_least32_t;
-typedef int64_t int_least64_t;
-typedef uint64_t uint_least64_t;
-typedef int8_t int_fast8_t;
-typedef uint8_t uint_fast8_t;
-typedef int16_t int_fast16_t;
-typedef uint16_t uint_fast16_t;
-typedef int32_t int_fast32_t;
-typedef uint32_t uint_fast32_t;
-typedef int64_t int_fast64_t;
-typedef uint64_t uint_fast64_t;
-typedef int64_t intptr_t;
-typedef uint64_t uintptr_t;
-typedef int64_t intmax_t;
-typedef uint64_t uintmax_t;
+typedef signed char int_least8_t;
+typedef unsigned char uint_least8_t;
+typedef short int_least16_t;
+typedef unsigned short uint_least16_t;
+typedef int int_least32_t;
+typedef unsigned int uint_least32_t;
+typedef long long int_least64_t;
+typedef unsigned long long uint_least64_t;
+typedef signed char int_fast8_t;
+typedef unsigned char uint_fast8_t;
+typedef short int_fast16_t;
+typedef unsigned short uint_fast16_t;
+typedef int int_fast32_t;
+typedef unsigned int uint_fast32_t;
+typedef long long int_fast64_t;
+typedef unsigned long long uint_fast64_t;
+typedef long long intptr_t;
+typedef unsigned long long uintptr_t;
+typedef long long intmax_t;
+typedef unsigned long long uintmax_t;
 
 #define INT8_MIN SCHAR_MIN
 #define INT8_MAX SCHAR_MAX
