@@ -1,6 +1,7 @@
 // ldmatrix, stmatrix and movmatrix on 8 by 8 matrices of 16 bits; wmma, whose parts are elsewhere.
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -102,21 +103,27 @@ void MoveMatrix(Warp* warp, const Op& op, uint32_t mask) {
   });
 }
 
-// .m8n8, .x1 to .x4, .trans, space and .b16, in the orders that compilers write.
+// .m8n8, .x1 to .x4 and .trans in any order, as ptxas has it, then space and .b16. `count` is 0.
 absl::Status DecodeShape(const Instruction& instruction, size_t* count, Op* op) {
   Modifiers modifiers(instruction);
   ASSAY_RETURN_IF_ERROR(TakeSyncAligned(&modifiers));
-  ASSAY_RETURN_IF_ERROR(TakeModifier("m8n8", &modifiers));
-  if (modifiers.Take("x1")) {
-    *count = 1;
-  } else if (modifiers.Take("x2")) {
-    *count = 2;
-  } else if (modifiers.Take("x4")) {
-    *count = 4;
-  } else {
-    return UnknownModifier("number of matrices (.x1, .x2, .x4)", modifiers);
+  bool has_shape = false;
+  for (bool more = true; more;) {
+    more = false;
+    if (!has_shape && modifiers.Take("m8n8")) more = has_shape = true;
+    for (const auto& [name, number] :
+         {std::pair<const char*, size_t>{"x1", 1}, {"x2", 2}, {"x4", 4}}) {
+      if (*count != 0 || !modifiers.Take(name)) continue;
+      *count = number;
+      more = true;
+    }
+    if ((op->extra & kTransposed) == 0 && modifiers.Take("trans")) {
+      op->extra |= kTransposed;
+      more = true;
+    }
   }
-  if (modifiers.Take("trans")) op->extra |= kTransposed;
+  if (!has_shape) return UnknownModifier("modifier .m8n8", modifiers);
+  if (*count == 0) return UnknownModifier("number of matrices (.x1, .x2, .x4)", modifiers);
   Space space = Space::kGeneric;
   if (TakeSpace(&modifiers, &space) && space != Space::kShared) {
     return absl::InvalidArgumentError("matrices are loaded from and stored to shared memory only");

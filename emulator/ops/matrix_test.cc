@@ -215,6 +215,33 @@ TEST(Matrix, WantsTheWholeWarp) {
   EXPECT_EQ(warp.faults[0].kind, FaultKind::kAbsentLane);
 }
 
+// Kernels with asm of their own write what ptxas takes, which is more than compilers write.
+TEST(Matrix, ShapeNumberAndTransStandInAnyOrder) {
+  const struct {
+    const char* order;
+    const char* usual;
+  } rows[] = {{"x1.m8n8", "m8n8.x1"},
+              {"x1.trans.m8n8", "m8n8.x1.trans"},
+              {"m8n8.trans.x1", "m8n8.x1.trans"},
+              {"trans.m8n8.x1", "m8n8.x1.trans"}};
+  for (const auto& row : rows) {
+    for (const std::string name : {"ldmatrix", "stmatrix"}) {
+      SCOPED_TRACE(name + row.order);
+      uint32_t decoded[2] = {};
+      for (int i = 0; i < 2; ++i) {
+        FakeWarp warp;
+        const Rows addresses(&warp);
+        std::vector<Operand> operands = {Vector(addresses.d), Address(addresses.address)};
+        if (name == "stmatrix") std::swap(operands[0], operands[1]);
+        ASSERT_OK(warp.Decode(
+            name + ".sync.aligned." + (i == 0 ? row.order : row.usual) + ".shared.b16", operands));
+        decoded[i] = warp.op().extra;
+      }
+      EXPECT_EQ(decoded[0], decoded[1]);
+    }
+  }
+}
+
 TEST(Matrix, RefusesWhatNobodyEmulates) {
   FakeWarp warp;
   const Rows rows(&warp);
@@ -222,7 +249,9 @@ TEST(Matrix, RefusesWhatNobodyEmulates) {
   for (const std::string opcode :
        {"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8",
         "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b6x16_p32",
-        "ldmatrix.sync.aligned.m8n8.x3.shared.b16",
+        "ldmatrix.sync.aligned.m8n8.x3.shared.b16", "ldmatrix.sync.aligned.m8n8.shared.b16",
+        "ldmatrix.sync.aligned.x1.shared.b16", "ldmatrix.sync.aligned.x1.x2.m8n8.shared.b16",
+        "ldmatrix.sync.aligned.m8n8.x1.m8n8.shared.b16",
         "ldmatrix.sync.aligned.m8n8.x1.shared::cluster.b16",
         "ldmatrix.sync.aligned.m8n8.x1.shared.b32", "ldmatrix.aligned.m8n8.x1.shared.b16",
         "movmatrix.sync.aligned.m8n8.b16"}) {
