@@ -179,10 +179,13 @@ class Corpus:
     def wait(self, names):
         if not names:
             return []
-        unfinished = ["evaluations", "list", "--limit", "1", "--filter"]
-        for state in ("QUEUED", "RUNNING", "QUEUED"):
-            harness.wait_until(lambda: (harness.pause(0.3), not self.service.json(*unfinished, "state = " + state)[1])[1],
-                               "no evaluation is " + state, WAIT_SECONDS)
+        def is_done():
+            harness.pause(0.3)
+            # A failed attempt goes from running to queued, and back.
+            return not any(self.service.json("evaluations", "list", "--limit", "1", "--filter", "state = " + state)[1]
+                           for state in ("QUEUED", "RUNNING", "QUEUED"))
+
+        harness.wait_until(is_done, "all evaluations are final", WAIT_SECONDS)
         _, evaluations = self.service.json("evaluations", "list", "--limit", "100000")
         return [e for e in evaluations if e["name"] in names]
 
