@@ -91,11 +91,12 @@ class Process:
 class Service:
     """A data folder with a server and, unless told otherwise, one worker."""
 
-    def __init__(self, worker=True, publish=False, metrics=False, device="cpu"):
+    def __init__(self, worker=True, publish=False, metrics=False, device="cpu", problems=PROBLEMS):
         self.directory = tempfile.mkdtemp(prefix="assay-test.")
         self.data = os.path.join(self.directory, "data")
         self.published = os.path.join(self.directory, "published.db") if publish else None
         self.metrics = metrics
+        self.problems = problems
         self.address = "127.0.0.1:0"
         self.server = self.worker = None
         self.start_server()
@@ -104,7 +105,7 @@ class Service:
 
     def start_server(self):
         arguments = [os.path.join(BIN, "assay-server"), "--data=" + self.data, "--listen=" + self.address,
-                     "--problems=" + PROBLEMS]
+                     "--problems=" + self.problems]
         if self.published:
             arguments += ["--publish-db=" + self.published, "--publish-interval-seconds=1"]
         if self.metrics:
