@@ -162,6 +162,35 @@ TEST(FasterThanCeilingTest, ColdCallsHaveTheSameCeiling) {
   EXPECT_THAT(findings[0].evidence, HasSubstr("cold caches"));
 }
 
+TEST(FasterThanCeilingTest, SingleSamplesAreNotedAndImpossibleOnesSuspect) {
+  const struct {
+    std::vector<double> warm_ns;
+    v1::Ceiling::Bound bound;
+    int severity;  // 0: no finding
+  } rows[] = {{{200, 210, 96}, v1::Ceiling::MEMORY, 0},
+              {{200, 210, 90}, v1::Ceiling::MEMORY, v1::Finding::NOTICE},
+              {{200, 210, 49}, v1::Ceiling::MEMORY, v1::Finding::SUSPECT},
+              {{200, 210, 49}, v1::Ceiling::LAUNCH, 0}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.warm_ns.back());
+    v1::WorkloadResult result;
+    result.mutable_measurement()->set_median_ns(200);
+    v1::RunnerSamples& runner = *result.mutable_measurement()->add_runners();
+    runner.mutable_warm_ns()->Add(row.warm_ns.begin(), row.warm_ns.end());
+    result.mutable_ceiling()->set_time_ns(100);
+    result.mutable_ceiling()->set_bound(row.bound);
+    result.set_efficiency_ratio(0.5);
+    Evidence evidence;
+    evidence.results = {&result};
+    const auto findings = MakeFasterThanCeilingDetector()->Inspect(evidence);
+    ASSERT_THAT(findings, SizeIs(row.severity == 0 ? 0 : 1));
+    if (row.severity == 0) continue;
+    EXPECT_EQ(findings[0].severity, row.severity);
+    EXPECT_EQ(findings[0].verdict, 0);
+    EXPECT_THAT(findings[0].evidence, HasSubstr("1 of 3 samples lie below 100 ns"));
+  }
+}
+
 TEST(DerivedAnswersDetectorTest, SuspectsLargeGainsAndNotesSmallOnes) {
   internal::v1::RunnerReport report;
   internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
