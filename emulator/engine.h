@@ -65,6 +65,9 @@ struct LaunchOptions {
   // seed.
   bool perturb_approximations = false;
   bool check_races = true;
+  // Clocks show the offset and so much more for every operation that the warp executed.
+  uint64_t clock_rate = 1;
+  uint64_t clock_offset = 0;
 };
 
 struct LaunchResult {

@@ -32,6 +32,10 @@ struct AssayEmulatorOptions {
   uint32_t reserved;
   uint64_t instructions_max;  // warp instructions of one launch. 0: the default, 2e9
   uint64_t device_bytes;      // of device memory of one context. 0: the default of 16 GiB
+  // What a kernel's clocks show: clock_offset plus clock_rate for every operation that its warp
+  // executed. A rate of 0: 1.
+  uint64_t clock_rate;
+  uint64_t clock_offset;
 };
 
 enum AssayEmulatorRole : uint32_t {
@@ -125,7 +129,7 @@ struct AssayEmulatorReport {
 // Called once, on the calling thread; nothing of the report may be kept.
 using AssayEmulatorReportCallback = void (*)(void* user, const AssayEmulatorReport* report);
 
-static_assert(std::is_trivial_v<AssayEmulatorOptions> && sizeof(AssayEmulatorOptions) == 48);
+static_assert(std::is_trivial_v<AssayEmulatorOptions> && sizeof(AssayEmulatorOptions) == 64);
 static_assert(std::is_trivial_v<AssayEmulatorFault> && sizeof(AssayEmulatorFault) == 112);
 static_assert(std::is_trivial_v<AssayEmulatorCounters> && sizeof(AssayEmulatorCounters) == 168);
 static_assert(std::is_trivial_v<AssayEmulatorReport> && sizeof(AssayEmulatorReport) == 248);

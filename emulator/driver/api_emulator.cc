@@ -51,6 +51,8 @@ CUresult ReadOptions(State& state, const AssayEmulatorOptions* options,
   settings->perturb_approximations = options->perturb_approximations != 0;
   settings->check_races = options->check_races != 0;
   if (options->instructions_max != 0) settings->instructions_max = options->instructions_max;
+  if (options->clock_rate != 0) settings->clock_rate = options->clock_rate;
+  settings->clock_offset = options->clock_offset;
   return CUDA_SUCCESS;
 }
 

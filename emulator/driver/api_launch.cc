@@ -158,6 +158,8 @@ LaunchOptions OptionsOf(State& state, const Request& request) {
   options.instructions_max = settings.instructions_max;
   options.perturb_approximations = settings.perturb_approximations;
   options.check_races = settings.check_races;
+  options.clock_rate = settings.clock_rate;
+  options.clock_offset = settings.clock_offset;
   return options;
 }
 

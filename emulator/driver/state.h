@@ -135,6 +135,8 @@ struct EmulatorSettings {
   bool check_races = true;
   uint64_t instructions_max = LaunchOptions().instructions_max;
   uint64_t device_bytes = DeviceMemory::Options().bytes;
+  uint64_t clock_rate = LaunchOptions().clock_rate;
+  uint64_t clock_offset = 0;
 };
 
 // What launches found since it was last taken.

@@ -119,7 +119,10 @@ void WriteOutput(Warp* warp, const Op& op, int lane, std::string_view text) {
   warp->block->output()->append(text);
 }
 
-uint64_t ClockOf(Warp* warp) { return StateOf(warp)->executed; }
+uint64_t ClockOf(Warp* warp) {
+  const LaunchOptions& options = warp->block->launch().options;
+  return options.clock_offset + options.clock_rate * StateOf(warp)->executed;
+}
 
 bool PerturbApproximations(Warp* warp) {
   return warp->block->launch().options.perturb_approximations;

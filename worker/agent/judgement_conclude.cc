@@ -139,7 +139,16 @@ void Judgement::FillResults() {
 // machine is measured again, and the higher rates count from then on.
 absl::Status Judgement::ConfirmImplausible() {
   const auto is_implausible = [](const v1::WorkloadResult& result) {
-    return result.has_ceiling() && result.efficiency_ratio() > kEfficiencyMax;
+    if (!result.has_ceiling()) return false;
+    const v1::Measurement& measurement = result.measurement();
+    const auto beats = [&](double ns, double efficiency_max) {
+      return ns > 0 && result.ceiling().time_ns() > efficiency_max * ns;
+    };
+    return beats(measurement.median_ns(), kEfficiencyMax) ||
+           beats(measurement.cold().median_ns(), kEfficiencyMax) ||
+           (result.ceiling().bound() != v1::Ceiling::LAUNCH &&
+            (beats(measurement.warm().min_ns(), kSampleEfficiencyMax) ||
+             beats(measurement.cold().min_ns(), kSampleEfficiencyMax)));
   };
   const auto& results = outcome_.workload_results();
   if (options_.recalibrate == nullptr ||

@@ -15,6 +15,8 @@ class Ceiling;
 
 // Above this efficiency a time is not believed.
 inline constexpr double kEfficiencyMax = 1.05;
+// Of one sample: twice what was measured of the machine is more than any calibration is off.
+inline constexpr double kSampleEfficiencyMax = 2;
 
 // In place of a number of cores: a GPU.
 inline constexpr int kWholeDevice = 0;

@@ -53,6 +53,9 @@ std::unique_ptr<Detector> MakeDeviceChecksDetector();
 std::unique_ptr<Detector> MakeDeviceTimersDetector();
 std::unique_ptr<Detector> MakeOrderDependenceDetector();
 std::unique_ptr<Detector> MakeApproximationDependenceDetector();
+std::unique_ptr<Detector> MakeCarriedStateDetector();
+std::unique_ptr<Detector> MakeClockDependenceDetector();
+std::unique_ptr<Detector> MakeIdleLaunchDetector();
 
 // The list: every detector. The first proof in this order decides the verdict.
 std::vector<std::unique_ptr<Detector>> AllDetectors();

@@ -14,6 +14,9 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeDeviceTimersDetector());
   detectors.push_back(MakeOrderDependenceDetector());
   detectors.push_back(MakeApproximationDependenceDetector());
+  detectors.push_back(MakeCarriedStateDetector());
+  detectors.push_back(MakeClockDependenceDetector());
+  detectors.push_back(MakeIdleLaunchDetector());
   return detectors;
 }
 

@@ -59,6 +59,98 @@ TEST(OrderDependenceTest, OnlyAWrongOutputCondemns) {
   EXPECT_EQ(findings[0].reason, "MISMATCH");
 }
 
+TEST(CarriedStateDetectorTest, KindsAndWhatTheyProve) {
+  using internal::v1::CarriedState;
+  const struct {
+    CarriedState::Kind kind;
+    int severity;
+    const char* reason;
+  } rows[] = {
+      {CarriedState::STALE_ANSWER, v1::Finding::PROOF, "STALE_OUTPUT"},
+      {CarriedState::WRONG_LATER, v1::Finding::PROOF, "PHASE_DEPENDENT"},
+      {CarriedState::LESS_WORK, v1::Finding::PROOF, "WORK_CARRIED"},
+      {CarriedState::NEEDS_RESET, v1::Finding::NOTICE, ""},
+      {CarriedState::DIFFERENT, v1::Finding::SUSPECT, ""},
+  };
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  work.set_workload("main");
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeCarriedStateDetector()->Inspect(evidence), IsEmpty());
+  for (const auto& row : rows) {
+    SCOPED_TRACE(CarriedState::Kind_Name(row.kind));
+    CarriedState& found = *work.mutable_carried_state();
+    found.set_kind(row.kind);
+    found.set_call(4);
+    found.set_earlier_call(3);
+    found.set_input_seed(99);
+    found.set_thread_instructions(70);
+    found.set_fresh_thread_instructions(7'000);
+    const auto findings = MakeCarriedStateDetector()->Inspect(evidence);
+    ASSERT_THAT(findings, SizeIs(1));
+    EXPECT_EQ(findings[0].severity, row.severity);
+    EXPECT_EQ(findings[0].verdict, *row.reason == 0 ? 0 : v1::GAMED);
+    EXPECT_EQ(findings[0].reason, row.reason);
+    EXPECT_EQ(findings[0].workload, "main");
+    EXPECT_THAT(findings[0].evidence, HasSubstr("call 4"));
+    EXPECT_THAT(findings[0].evidence, HasSubstr("seed 99"));
+    EXPECT_THAT(findings[0].evidence, HasSubstr("70 thread instructions as it stood, 7000"));
+  }
+}
+
+TEST(ClockDependenceDetectorTest, AWrongOutputIsProofOtherWorkIsSuspect) {
+  internal::v1::RunnerReport report;
+  internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeClockDependenceDetector()->Inspect(evidence), IsEmpty());
+  work.mutable_clock_dependence()->set_thread_instructions(40);
+  work.mutable_clock_dependence()->set_other_thread_instructions(80);
+  for (const char* reason : {"", "TIMED_OUT", "MISMATCH"}) {
+    SCOPED_TRACE(reason);
+    work.mutable_clock_dependence()->set_reason(reason);
+    const auto findings = MakeClockDependenceDetector()->Inspect(evidence);
+    ASSERT_THAT(findings, SizeIs(1));
+    const bool proven = std::string_view(reason) == "MISMATCH";
+    EXPECT_EQ(findings[0].severity, proven ? v1::Finding::PROOF : v1::Finding::SUSPECT);
+    EXPECT_EQ(findings[0].reason, proven ? "CLOCK_DEPENDENT" : "");
+    EXPECT_THAT(findings[0].evidence, HasSubstr("40 thread instructions, and 80"));
+  }
+}
+
+TEST(IdleLaunchDetectorTest, IdleInEveryWorkloadIsSuspectInSomeIsNot) {
+  internal::v1::RunnerReport report;
+  for (const char* name : {"small", "large"}) {
+    internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
+    work.set_workload(name);
+    work.mutable_observed()->set_launches(2);
+  }
+  Evidence evidence;
+  evidence.reports = {&report};
+  EXPECT_THAT(MakeIdleLaunchDetector()->Inspect(evidence), IsEmpty());
+  const auto add = [&](int index) {
+    internal::v1::KnockedOutLaunch& idle = *report.mutable_workloads(index)->add_idle_launches();
+    idle.set_launch(1);
+    idle.set_kernel("decoy");
+    idle.set_input_seed(99);
+  };
+  add(0);
+  EXPECT_THAT(MakeIdleLaunchDetector()->Inspect(evidence), IsEmpty()) << "the other may need it";
+  add(1);
+  auto findings = MakeIdleLaunchDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::SUSPECT);
+  EXPECT_EQ(findings[0].verdict, 0);
+  EXPECT_THAT(findings[0].evidence, HasSubstr("launch 1 of the plan, kernel decoy"));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("seed 99"));
+  // One that was too large to look at may need it too.
+  report.add_workloads()->set_workload("huge");
+  findings = MakeIdleLaunchDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+}
+
 TEST(ApproximationDependenceTest, IsNoProof) {
   internal::v1::RunnerReport report;
   internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
@@ -160,6 +252,35 @@ TEST(FasterThanCeilingTest, ColdCallsHaveTheSameCeiling) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].reason, "FASTER_THAN_CEILING");
   EXPECT_THAT(findings[0].evidence, HasSubstr("cold caches"));
+}
+
+TEST(FasterThanCeilingTest, SingleSamplesAreNotedAndImpossibleOnesSuspect) {
+  const struct {
+    std::vector<double> warm_ns;
+    v1::Ceiling::Bound bound;
+    int severity;  // 0: no finding
+  } rows[] = {{{200, 210, 96}, v1::Ceiling::MEMORY, 0},
+              {{200, 210, 90}, v1::Ceiling::MEMORY, v1::Finding::NOTICE},
+              {{200, 210, 49}, v1::Ceiling::MEMORY, v1::Finding::SUSPECT},
+              {{200, 210, 49}, v1::Ceiling::LAUNCH, 0}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.warm_ns.back());
+    v1::WorkloadResult result;
+    result.mutable_measurement()->set_median_ns(200);
+    v1::RunnerSamples& runner = *result.mutable_measurement()->add_runners();
+    runner.mutable_warm_ns()->Add(row.warm_ns.begin(), row.warm_ns.end());
+    result.mutable_ceiling()->set_time_ns(100);
+    result.mutable_ceiling()->set_bound(row.bound);
+    result.set_efficiency_ratio(0.5);
+    Evidence evidence;
+    evidence.results = {&result};
+    const auto findings = MakeFasterThanCeilingDetector()->Inspect(evidence);
+    ASSERT_THAT(findings, SizeIs(row.severity == 0 ? 0 : 1));
+    if (row.severity == 0) continue;
+    EXPECT_EQ(findings[0].severity, row.severity);
+    EXPECT_EQ(findings[0].verdict, 0);
+    EXPECT_THAT(findings[0].evidence, HasSubstr("1 of 3 samples lie below 100 ns"));
+  }
 }
 
 TEST(DerivedAnswersDetectorTest, SuspectsLargeGainsAndNotesSmallOnes) {

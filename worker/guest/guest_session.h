@@ -96,6 +96,22 @@ struct CallConditions {
   bool serial = false;  // one block after the other, so that the order alone decides
   // Approximate functions err within the bounds that are documented for them.
   bool perturb_approximations = false;
+  // Module-scope variables stay as the last call left them, instead of being put back.
+  bool keep_variables = false;
+  // Another number than at the last call: tensors and workspaces lie at addresses that were never
+  // used before.
+  uint64_t placement = 0;
+  int left_out_launch = -1;  // of the plan, from 0; -1: none
+  // What the device's clocks show: the offset, and so many ticks an operation of a warp.
+  uint64_t clock_rate = 1;
+  uint64_t clock_offset = 0;
+};
+
+// What text and plan say of a candidate on an emulated device.
+struct CandidateTraits {
+  bool has_variables = false;  // at module scope, and writable
+  bool reads_clock = false;
+  std::vector<std::string> kernels;  // of the plan's launches, in order
 };
 
 class GuestSession {
@@ -131,6 +147,11 @@ class GuestSession {
   virtual bool has_conditions() const { return false; }
   // Holds for all calls from now on.
   virtual void SetConditions(const CallConditions& conditions) {}
+  // Set after Load on an emulated device; null elsewhere.
+  virtual const CandidateTraits* traits() const { return nullptr; }
+  // On an emulated device, after a call that ended the session under conditions that nobody
+  // promises: ready again, as after Load, with the same content. Errors are the infrastructure's.
+  virtual absl::Status Revive() { return absl::UnimplementedError("not an emulated device"); }
   // Exact counts of the last call, where they are known; null elsewhere.
   virtual const v1::ObservedWork* observed() const { return nullptr; }
 

@@ -31,7 +31,7 @@ class FreshContent {
   absl::StatusOr<Step> PresentNext();
 
   // Content for a call whose answer is looked at and whose time is not: fresh, and of the present
-  // base, which is spent after it.
+  // base where the problem declares transforms.
   absl::StatusOr<Step> PresentForAlteredCall();
 
   // Whether the next content has a new base, so that the present one may be spent.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "worker/measure/device_evidence.h"
 #include "worker/measure/fresh_content.h"
 #include "worker/measure/statistics.h"
+#include "worker/measure/time_conservation.h"
 
 namespace assay {
 namespace {
@@ -73,7 +75,9 @@ class Measurement {
     work_->RememberOutputs("the warm-up");
     ASSAY_ASSIGN_OR_RETURN(const bool warm, SampleWarm());
     if (!warm) return result_;
-    ASSAY_RETURN_IF_ERROR(Sample(GuestCache::kCold, protocol_.cold).status());
+    ASSAY_ASSIGN_OR_RETURN(const bool cold, Sample(GuestCache::kCold, protocol_.cold));
+    samples_->set_elapsed_ns(absl::ToDoubleNanoseconds(last_end_ - first_release_));
+    if (cold) ASSAY_RETURN_IF_ERROR(CheckConservation(*samples_));
     if (protocol_.on_device) device_.Fill(disturbed_kept_, samples_->mutable_device());
     return result_;
   }
@@ -234,8 +238,15 @@ class Measurement {
     result_.step = protocol_.on_device ? work_->CallCandidateEmpty(cache, &empty)
                                        : work_->CallReferenceEmpty(cache, &empty);
     if (result_.step != Step::kDone) return false;
+    const absl::Duration release = work_->clock().Monotonic();
     result_.step = work_->Call(cache, timing);
     if (result_.step != Step::kDone) return false;
+    if (call_ == 0) first_release_ = release;
+    last_end_ = work_->clock().Monotonic();
+    shortest_empty_ns_ = std::min(shortest_empty_ns_, empty.duration_ns);
+    // On a device the empty call is another kind of call.
+    ASSAY_RETURN_IF_ERROR(
+        CheckCallTime(timing->duration_ns, protocol_.on_device ? 0 : shortest_empty_ns_));
     account_.handshakes_ns.push_back(empty.duration_ns);
     if (timing->outside_ns.has_value() && empty.outside_ns.has_value()) {
       account_.NoteEmpty(*empty.outside_ns);
@@ -339,6 +350,10 @@ class Measurement {
   Account account_;
   DeviceEvidenceLog device_;
   int disturbed_kept_ = 0;
+  // Of the timed calls, whether they count or not; between them lies whatever else was done.
+  absl::Duration first_release_;
+  absl::Duration last_end_;
+  double shortest_empty_ns_ = std::numeric_limits<double>::infinity();
   // Warm samples.
   std::vector<double> new_base_ns_;
   std::vector<double> derived_ns_;

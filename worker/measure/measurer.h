@@ -44,6 +44,7 @@ struct MeasureResult {
 };
 
 // `seed` decides content; it must follow from the nonce. The work holds a base that was verified.
+// INTERNAL with reason TIME_IMPOSSIBLE when the timer gave what cannot be.
 absl::StatusOr<MeasureResult> MeasureWork(LoadedWork* work, const MeasureProtocol& protocol,
                                           uint64_t seed, v1::Verification* verification,
                                           v1::RunnerSamples* samples);

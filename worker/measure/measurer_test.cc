@@ -94,6 +94,36 @@ TEST_F(RunnerTest, DisturbedSamplesAreDroppedButNotTooMany) {
             0.2 * (samples.discarded_count() + samples.warm_ns_size() + samples.cold_ns_size()));
 }
 
+TEST_F(RunnerTest, TimesThatCannotBeAreNoTimes) {
+  AddWork("main", 64, false, true);
+  for (const double ns : {std::nan(""), 0.0, -5.0, 60.0}) {
+    SCOPED_TRACE(ns);
+    FakeGuestPlan candidate = TripleCandidate();
+    candidate.timing = [ns](int call) {
+      CallTiming timing;
+      timing.duration_ns = call == 40 ? ns : 10'000;
+      return timing;
+    };
+    const RunnerReport report = Run(candidate);
+    EXPECT_EQ(report.error().reason(), "TIME_IMPOSSIBLE") << report.DebugString();
+    EXPECT_FALSE(report.has_candidate_fault());
+  }
+}
+
+// A timer that gives less to the clock than to the samples.
+TEST_F(RunnerTest, CallsTakeNoLongerThanPassed) {
+  AddWork("main", 64, false, true);
+  FakeGuestPlan candidate = TripleCandidate();
+  const RunnerReport honest = Run(candidate);
+  const v1::RunnerSamples& samples = honest.workloads(0).samples();
+  double sum_ns = 0;
+  for (const double ns : samples.warm_ns()) sum_ns += ns;
+  for (const double ns : samples.cold_ns()) sum_ns += ns;
+  EXPECT_GE(samples.elapsed_ns(), sum_ns - 1);
+  candidate.clock_ratio = 0.9;
+  EXPECT_EQ(Run(candidate).error().reason(), "TIME_IMPOSSIBLE");
+}
+
 // Right in verification, then the same answer for every timed call.
 TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
   AddWork("main", 64, true, true);

@@ -1,45 +1,11 @@
 // What the runner says of kernels on the emulated device: the emulated driver's library and small
 // kernels are real, the reference is a fake guest.
-#include <unistd.h>
-
-#include <cmath>
-#include <cstdlib>
-
-#include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "gmock/gmock.h"
-#include "worker/testing/runner_fixture.h"
+#include "worker/testing/emulated_fixture.h"
 
 namespace assay {
 namespace {
 
-using ::testing::HasSubstr;
-
-// %r3 is the thread's number in the grid, %d0 x, %d1 y, %d2 x[%r3], %d3 y[%r3].
-constexpr char kPrologue[] = R"(
-  .reg .pred %p<4>;
-  .reg .b32 %r<16>;
-  .reg .f32 %f<8>;
-  .reg .b64 %d<16>;
-  ld.param.u64 %d0, [x];
-  ld.param.u64 %d1, [y];
-  mov.u32 %r0, %tid.x;
-  mov.u32 %r1, %ctaid.x;
-  mov.u32 %r2, %ntid.x;
-  mad.lo.u32 %r3, %r1, %r2, %r0;
-  mul.wide.u32 %d4, %r3, 4;
-  add.u64 %d2, %d0, %d4;
-  add.u64 %d3, %d1, %d4;
-)";
-
-std::string Kernel(const std::string& name, const std::string& body) {
-  return absl::StrCat(".visible .entry ", name,
-                      "(.param .u64 x, .param .u64 y, .param .u64 work)\n{", kPrologue, body,
-                      "\n  ret;\n}\n");
-}
-
-constexpr char kTriple[] =
-    "ld.global.f32 %f0, [%d2]; mul.f32 %f1, %f0, 0f40400000; st.global.f32 [%d3], %f1;";
 constexpr char kZero[] = "ld.param.u64 %d5, [work]; mov.u32 %r4, 0; st.global.u32 [%d5], %r4;";
 // Each thread takes the next element, so that its own place depends on who comes first.
 constexpr char kTicket[] =
@@ -55,54 +21,6 @@ constexpr char kSpread[] =
 constexpr char kApproximate[] =
     "ld.global.f32 %f0, [%d2]; mov.f32 %f2, 0f40000000; ex2.approx.f32 %f2, %f2;"
     "sub.f32 %f2, %f2, 0f3f800000; mul.f32 %f1, %f0, %f2; st.global.f32 [%d3], %f1;";
-
-class EmulatedRunnerTest : public RunnerTest {
- protected:
-  void SetUp() override {
-    RunnerTest::SetUp();
-    const char* bin = std::getenv("ASSAY_BIN_DIR");
-    internal::v1::DeviceTarget& device = *request_.mutable_device();
-    device.set_driver(absl::StrCat(bin == nullptr ? "bin" : bin, "/libassay_emulated_cuda.so"));
-    ASSERT_EQ(access(device.driver().c_str(), R_OK), 0) << device.driver();
-    device.set_arch(80);
-    v1::Workspace& workspace = *device.mutable_candidate()->mutable_plan()->add_workspaces();
-    workspace.set_name("work");
-    workspace.set_bytes("4");
-  }
-
-  // Launches `name` with `threads` threads in one block.
-  void Launch(const std::string& name, int threads, const std::string& body) {
-    v1::Launch& launch =
-        *request_.mutable_device()->mutable_candidate()->mutable_plan()->add_launches();
-    launch.set_kernel(name);
-    launch.add_grid("1");
-    launch.add_block(absl::StrCat(threads));
-    for (const char* argument : {"x", "y", "work"}) launch.add_args(argument);
-    ptx_ += Kernel(name, body);
-  }
-
-  RunnerReport RunDevice(FakeGuestPlan reference = TripleReference()) {
-    const std::string path = folder_->path() + "/kernel.ptx";
-    EXPECT_OK(WriteFileAtomically(
-        path, absl::StrCat(".version 8.0\n.target sm_80\n.address_size 64\n", ptx_)));
-    request_.set_candidate_artifact(path);
-    const RunnerReport report = Run(FakeGuestPlan(), std::move(reference));
-    EXPECT_FALSE(report.has_error()) << report.DebugString();
-    EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
-    EXPECT_EQ(report.workloads_size(), 1) << report.DebugString();
-    return report;
-  }
-
-  // Small integers, so that their products are exact.
-  void DrawIntegers() {
-    v1::Tensor& x = *request_.mutable_problem()->mutable_tensors(0);
-    x.set_scalable(false);
-    x.mutable_distribution()->mutable_uniform_int()->set_low(1);
-    x.mutable_distribution()->mutable_uniform_int()->set_high(100);
-  }
-
-  std::string ptx_;
-};
 
 TEST_F(EmulatedRunnerTest, CountsOfTheFirstCallAreReported) {
   AddWork("main", 64, true, false);
@@ -241,6 +159,80 @@ TEST_F(EmulatedRunnerTest, DependenceOnUndocumentedAccuracyIsNoted) {
   tolerance.set_relative_l2_max(1e-6);
   report = RunDevice();
   EXPECT_FALSE(report.workloads(0).has_approximation_dependence()) << report.DebugString();
+}
+
+TEST_F(EmulatedRunnerTest, WhatClocksChangeIsTold) {
+  const struct {
+    const char* name;
+    std::string body;
+    bool found;
+    const char* reason;
+  } rows[] = {
+      {"a clock that is read for nothing", absl::StrCat("mov.u64 %d5, %clock64;", kTriple), false,
+       ""},
+      {"wrong where it is late",
+       absl::StrCat("mov.u64 %d5, %globaltimer; ld.global.f32 %f0, [%d2]; mov.f32 %f2, 0f40400000;",
+                    "setp.gt.u64 %p0, %d5, 100000; @%p0 mov.f32 %f2, 0f40000000;",
+                    "mul.f32 %f1, %f0, %f2; st.global.f32 [%d3], %f1;"),
+       true, "MISMATCH"},
+      {"waits for a time",
+       absl::StrCat("mov.u64 %d5, %clock64; wait: mov.u64 %d6, %clock64; sub.u64 %d7, %d6, %d5;",
+                    "setp.lt.u64 %p0, %d7, 900; @%p0 bra wait;", kTriple),
+       true, ""},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    ptx_.clear();
+    request_.mutable_device()->mutable_candidate()->mutable_plan()->clear_launches();
+    request_.clear_work();
+    AddWork("main", 64, true, false);
+    Launch("candidate", 64, row.body);
+    const RunnerReport report = RunDevice();
+    const RunnerWorkloadReport& work = report.workloads(0);
+    EXPECT_TRUE(work.verification().passed()) << report.DebugString();
+    ASSERT_EQ(work.has_clock_dependence(), row.found) << report.DebugString();
+    EXPECT_EQ(work.clock_dependence().reason(), row.reason) << report.DebugString();
+    if (!row.found) continue;
+    EXPECT_GT(work.clock_dependence().clock_rate(), 1u);
+    EXPECT_GT(work.clock_dependence().thread_instructions(), 0);
+    EXPECT_GT(work.clock_dependence().other_thread_instructions(), 0);
+  }
+}
+
+// Nothing but tensors and workspaces is there, and inputs are not written even for a moment.
+TEST_F(EmulatedRunnerTest, NothingBesideTheTensorsIsReadAndNoInputWritten) {
+  const struct {
+    const char* name;
+    const char* body;
+    const char* check;
+  } rows[] = {
+      {"the slot after the input", "ld.global.f32 %f0, [%d2+256];", "OUT_OF_BOUNDS"},
+      {"far after it", "ld.global.f32 %f0, [%d2+1048576];", "OUT_OF_BOUNDS"},
+      {"before it", "ld.global.f32 %f0, [%d2+-256];", "OUT_OF_BOUNDS"},
+      {"between input and output",
+       "add.u64 %d5, %d0, %d1; shr.u64 %d5, %d5, 4; shl.b64 %d5, %d5, 3;"
+       "ld.global.f32 %f0, [%d5];",
+       "OUT_OF_BOUNDS"},
+      {"an input as scratch, restored",
+       "ld.global.f32 %f0, [%d2]; mul.f32 %f1, %f0, 0f40400000; st.global.f32 [%d2], %f1;"
+       "ld.global.f32 %f2, [%d2]; st.global.f32 [%d3], %f2; st.global.f32 [%d2], %f0;",
+       "INPUT_WRITTEN"},
+      {"an input by way of the output",
+       "sub.u64 %d5, %d0, %d1; add.u64 %d6, %d3, %d5; ld.global.f32 %f0, [%d2];"
+       "st.global.f32 [%d6], %f0;",
+       "INPUT_WRITTEN"},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    ptx_.clear();
+    request_.mutable_device()->mutable_candidate()->mutable_plan()->clear_launches();
+    request_.clear_work();
+    AddWork("main", 64, true, false);
+    Launch("candidate", 64, absl::StrCat(row.body, kTriple));
+    const RunnerReport report = RunAnyhow();
+    EXPECT_EQ(report.candidate_fault().kind(), GuestFault::DEVICE_FAULT) << report.DebugString();
+    EXPECT_EQ(report.candidate_fault().check(), row.check);
+  }
 }
 
 }  // namespace

@@ -65,6 +65,18 @@ void Pin(int core) {
   }
 }
 
+// What a preflight tells of a candidate beside its faults.
+void KeepPreflight(RunnerWorkloadReport seen, RunnerWorkloadReport* kept) {
+  if (seen.has_observed()) *kept->mutable_observed() = std::move(*seen.mutable_observed());
+  if (seen.has_carried_state()) {
+    *kept->mutable_carried_state() = std::move(*seen.mutable_carried_state());
+  }
+  if (seen.has_clock_dependence()) {
+    *kept->mutable_clock_dependence() = std::move(*seen.mutable_clock_dependence());
+  }
+  *kept->mutable_idle_launches() = std::move(*seen.mutable_idle_launches());
+}
+
 constexpr absl::Duration kProgressEvery = absl::Seconds(1);
 
 // Guests whose tensors are larger than this give their memory back at once.
@@ -188,7 +200,6 @@ class Execution {
       options.nonce = request_.nonce();
       ASSAY_ASSIGN_OR_RETURN(result, VerifyWork(loaded.get(), options, &seen));
     }
-    if (seen.has_observed()) preflight_observed_[name] = seen.observed();
     std::string note;
     const std::optional<GuestEnd>& ended = loaded->candidate().ended();
     if (result.step == Step::kCandidateEnded && ended.has_value() && ended->kind != 0 &&
@@ -206,6 +217,7 @@ class Execution {
       note = "the output changes with the order of blocks, warps and lanes, within the tolerance";
     }
     if (!note.empty()) report_->add_preflight_notes(absl::StrCat("workload ", name, ": ", note));
+    KeepPreflight(std::move(seen), &preflight_seen_[name]);
     guests_->Retire(loaded->ReleaseGuests().second);
     return true;
   }
@@ -217,8 +229,8 @@ class Execution {
                            ResolveWorkload(request_.problem(), work.workload()));
     RunnerWorkloadReport* out = report_->add_workloads();
     out->set_workload(resolved.name);
-    const auto observed = preflight_observed_.find(resolved.name);
-    if (observed != preflight_observed_.end()) *out->mutable_observed() = observed->second;
+    const auto seen = preflight_seen_.find(resolved.name);
+    if (seen != preflight_seen_.end()) out->MergeFrom(seen->second);
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<LoadedWork> loaded, MakeWork(std::move(resolved)));
     if (index + 1 < request_.work_size()) guests_->Prepare(request_.has_device() ? 1 : 2);
     EnterPhase(RunnerProgress::VERIFY);
@@ -342,7 +354,7 @@ class Execution {
   DeviceHealthSource* const health_;
   RunnerReport* const report_;
   std::unique_ptr<DeviceSessions> devices_;
-  std::map<std::string, v1::ObservedWork> preflight_observed_;  // by workload
+  std::map<std::string, RunnerWorkloadReport> preflight_seen_;  // by workload
   RunnerProgress progress_;
   absl::Duration told_;  // monotonic time of the last progress
   UniqueFd candidate_artifact_;

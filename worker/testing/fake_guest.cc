@@ -57,7 +57,9 @@ std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeo
   } else if (!timing.outside_ns.has_value()) {
     timing.outside_ns = kOutsideNs;
   }
-  clock_->Advance(absl::Nanoseconds(timing.duration_ns));
+  if (timing.duration_ns > 0) {
+    clock_->Advance(absl::Nanoseconds(plan_.clock_ratio * timing.duration_ns));
+  }
   return timing;
 }
 

@@ -1,11 +1,23 @@
 #include "worker/verify/dependence.h"
 
+#include <optional>
 #include <span>
 
 #include "assay/internal/v1/runner.pb.h"
+#include "assay/v1/evaluation.pb.h"
 #include "assay/v1/problem.pb.h"
+#include "base/random.h"
+#include "base/status.h"
 
 namespace assay {
+namespace {
+
+// Ticks an operation of the second call's clocks: at least so many, and below so many more.
+constexpr uint64_t kClockRateMin = 1'000;
+constexpr uint64_t kClockRateSpread = 100'000;
+constexpr int kClockOffsetShift = 20;  // the upper bits stay 0, as of a device that ran for days
+
+}  // namespace
 
 OrderCheck::Difference OrderCheck::Compare() const {
   v1::TolerancePolicy bits;
@@ -95,6 +107,47 @@ Step CheckApproximations(LoadedWork* work, const PresentedCase& presented,
   *out.mutable_mismatch() = record.first_mismatch();
   out.set_reason(verdict.reason);
   return step;
+}
+
+absl::StatusOr<Step> CheckClocks(LoadedWork* work, const PresentedCase& presented, uint64_t seed,
+                                 internal::v1::RunnerWorkloadReport* report) {
+  GuestSession& candidate = work->candidate();
+  CallConditions conditions;
+  conditions.serial = true;
+  candidate.SetConditions(conditions);
+  Step step = work->Call(GuestCache::kLeave, nullptr);
+  if (step != Step::kDone) return step;
+  const std::vector<std::vector<std::byte>> outputs = work->CopyOutputs();
+  internal::v1::ClockDependence found;
+  found.set_thread_instructions(candidate.observed()->thread_instructions());
+
+  Random random(seed);
+  conditions.clock_rate = kClockRateMin + random.Below(kClockRateSpread);
+  conditions.clock_offset = random() >> kClockOffsetShift;
+  candidate.SetConditions(conditions);
+  step = work->Call(GuestCache::kLeave, nullptr);
+  const std::optional<GuestEnd>& ended = candidate.ended();
+  if (step != Step::kDone) {
+    // Clocks may show anything, so what a check finds is a fault. One that waits for a time is
+    // none.
+    if (!ended.has_value() || ended->kind != internal::v1::GuestFault::TIMED_OUT) return step;
+    found.set_reason("TIMED_OUT");
+    ASSAY_RETURN_IF_ERROR(candidate.Revive());
+  } else {
+    v1::Verification unused;
+    found.set_other_thread_instructions(candidate.observed()->thread_instructions());
+    found.set_reason(work->Compare(&unused).reason);
+    if (found.other_thread_instructions() == found.thread_instructions() &&
+        work->CopyOutputs() == outputs) {
+      return Step::kDone;
+    }
+  }
+  found.set_input_case(presented.label);
+  found.set_input_seed(presented.input_seed);
+  found.set_clock_rate(conditions.clock_rate);
+  found.set_clock_offset(conditions.clock_offset);
+  *report->mutable_clock_dependence() = found;
+  return Step::kDone;
 }
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 // Whether a candidate's outputs depend on what hardware leaves open: the order of blocks, warps and
-// lanes, and how far approximate functions err. For candidates on an emulated device, where both
-// can be chosen.
+// lanes, how far approximate functions err, and what clocks show. For candidates on an emulated
+// device, where all of it can be chosen.
 //
 // Not thread-safe. The work outlives the check.
 #ifndef ASSAY_WORKER_VERIFY_DEPENDENCE_H_
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "worker/verify/loaded_work.h"
 
 namespace assay {
@@ -70,6 +71,12 @@ class OrderCheck {
 // device finds in this call is as much a fault as in any other: documented results led to it.
 Step CheckApproximations(LoadedWork* work, const PresentedCase& presented,
                          internal::v1::RunnerWorkloadReport* report);
+
+// Two calls on a content whose output was right, from the same image and in the same order, with
+// clocks whose rate and offset are drawn from `seed` for the second. Tells `report` when bits of
+// outputs or the executed instructions differ.
+absl::StatusOr<Step> CheckClocks(LoadedWork* work, const PresentedCase& presented, uint64_t seed,
+                                 internal::v1::RunnerWorkloadReport* report);
 
 }  // namespace assay
 

@@ -200,26 +200,36 @@ absl::StatusOr<std::vector<LoadedWork::Alteration>> LoadedWork::DrawAlterations(
 absl::StatusOr<Step> LoadedWork::CallAltered(uint64_t seed, v1::Verification* record,
                                              OutputVerdict* verdict, bool* early) {
   // Ahead, so that the call takes no longer to begin than any other.
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Alteration> alterations, DrawAlterations(seed));
-  PoisonOutputs();
-  ShowLife();
-  const auto alter = [&] {
-    for (const Alteration& change : alterations) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Alteration> before, DrawAlterations(seed));
+  std::vector<Alteration> after;
+  for (const Alteration& change : before) {
+    after.push_back({change.at, {change.at, change.at + change.value.size()}});
+  }
+  const auto apply = [](const std::vector<Alteration>& changes) {
+    for (const Alteration& change : changes) {
       std::memcpy(change.at, change.value.data(), change.value.size());
     }
   };
+  apply(before);
+  PoisonOutputs();
+  ShowLife();
   const std::optional<CallTiming> called =
-      options_.candidate->Call(GuestCache::kWarm, options_.call_timeout, alter);
+      options_.candidate->Call(GuestCache::kWarm, options_.call_timeout, [&] { apply(after); });
   if (!called.has_value()) return Step::kCandidateEnded;
-  v1::Verification unused;
-  const bool was_right = Compare(&unused).right;
-  Step step = TakeInputsForBase(absl::StrCat(base_case_, " altered"));
-  if (step != Step::kDone) return step;
-  *verdict = Compare(record);
   *early = false;
-  if (verdict->right || !was_right) return step;
+  *verdict = Compare(record);
+  if (verdict->right) return Step::kDone;
+  Step step = CheckTransform();
+  if (step != Step::kDone) return step;
+  apply(before);
+  step = TakeInputsForBase(absl::StrCat(base_case_, " altered"));
+  if (step != Step::kDone) return step;
+  v1::Verification unused;
+  if (!Compare(&unused).right) return step;
   // One that is merely inexact is so again.
-  step = Call(GuestCache::kLeave, nullptr);
+  apply(after);
+  step = TakeInputsForBase(base_case_);
+  if (step == Step::kDone) step = Call(GuestCache::kLeave, nullptr);
   *early = step == Step::kDone && Compare(&unused).right;
   return step;
 }
@@ -380,6 +390,23 @@ bool LoadedWork::OutputsMatch(const DrawnTransform* transform) {
   }
   v1::Verification unused;
   return Compare(&unused).right;
+}
+
+std::vector<std::vector<std::byte>> LoadedWork::CopyExpected() const {
+  std::vector<std::vector<std::byte>> expected;
+  for (const std::span<const std::byte> bytes : want_) {
+    expected.emplace_back(bytes.begin(), bytes.end());
+  }
+  return expected;
+}
+
+bool LoadedWork::OutputsMatch(const std::vector<std::vector<std::byte>>& expected) {
+  const std::vector<std::span<const std::byte>> kept = want_;
+  want_.assign(expected.begin(), expected.end());
+  v1::Verification unused;
+  const bool right = Compare(&unused).right;
+  want_ = kept;
+  return right;
 }
 
 std::vector<std::vector<std::byte>> LoadedWork::CopyOutputs() {

@@ -79,10 +79,10 @@ class LoadedWork {
   // A call whose outputs nobody looks at.
   Step CallUnchecked(GuestCache cache, CallTiming* timing);
 
-  // A call before which a few elements of the inputs presented last change, once the candidate is
-  // ready for it and before the clock starts: an answer that it has by then is wrong. `verdict` is
-  // by the reference's outputs for the changed inputs. `early`: wrong, right for the inputs before
-  // the change, and right when asked again. The base is lost.
+  // A call on the content presented last, of which a few elements of the inputs hold other values
+  // until the candidate is ready for it: an answer that it has by then is wrong. `early`: wrong,
+  // right for the inputs as they were before, and right when asked again. The base is lost when it
+  // was wrong.
   absl::StatusOr<Step> CallAltered(uint64_t seed, v1::Verification* record, OutputVerdict* verdict,
                                    bool* early);
 
@@ -103,6 +103,11 @@ class LoadedWork {
   // Whether the outputs as they stand are right for `transform` of the base (null: the base
   // itself). Overwrites what Compare expects.
   bool OutputsMatch(const DrawnTransform* transform);
+
+  // What Compare expects for the content presented last, by output.
+  std::vector<std::vector<std::byte>> CopyExpected() const;
+  // Whether the outputs as they stand are right by such a copy. Compare expects what it did before.
+  bool OutputsMatch(const std::vector<std::vector<std::byte>>& expected);
 
   // The candidate's outputs as they stand, in the problem's order.
   std::vector<std::vector<std::byte>> CopyOutputs();

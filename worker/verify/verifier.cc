@@ -7,7 +7,9 @@
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/problem.pb.h"
 #include "base/status.h"
+#include "worker/verify/carried_state.h"
 #include "worker/verify/dependence.h"
+#include "worker/verify/knock_out.h"
 
 namespace assay {
 namespace {
@@ -99,6 +101,35 @@ VerifyResult RunCase(LoadedWork* work, const VerifyOptions& options, const Plann
   return result;
 }
 
+// What can be asked of a candidate on an emulated device after its first case was right: about its
+// launches, its clocks, and what its variables carry from call to call. The base is lost.
+absl::StatusOr<VerifyResult> CheckState(LoadedWork* work, const VerifyOptions& options,
+                                        VerifyResult result, uint64_t input_seed,
+                                        internal::v1::RunnerWorkloadReport* report) {
+  const CandidateTraits* const traits = work->candidate().traits();
+  if (traits == nullptr) return result;
+  const PresentedCase presented = {result.input_case, input_seed};
+  const int64_t instructions = report->observed().thread_instructions();
+  ASSAY_ASSIGN_OR_RETURN(result.step, FindIdleLaunches(work, presented, instructions, report));
+  if (result.step != Step::kDone) return result;
+  if (traits->reads_clock) {
+    const uint64_t seed =
+        DeriveSeed(options.nonce, absl::StrCat("clock ", work->workload().name), 0);
+    ASSAY_ASSIGN_OR_RETURN(result.step, CheckClocks(work, presented, seed, report));
+    if (result.step != Step::kDone) return result;
+  }
+  if (!traits->has_variables) return result;
+  CarriedStateCheck state(work, options.nonce);
+  ASSAY_ASSIGN_OR_RETURN(result.step,
+                         state.Run(CarriedStateCheck::CallCount(instructions), report));
+  if (result.step != Step::kDone || state.wrong_reason().empty()) return result;
+  result.right = false;
+  result.reason = state.wrong_reason();
+  result.input_case = absl::StrCat(result.input_case, " on further contents");
+  (void)work->Compare(report->mutable_verification());
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& options,
@@ -116,8 +147,11 @@ absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& o
     }
     record->add_cases(planned.label);
     result = RunCase(work, options, planned, seed, report);
+    if (result.step == Step::kDone && result.right && planned.first) {
+      ASSAY_ASSIGN_OR_RETURN(result, CheckState(work, options, result, seed, report));
+    }
     if (result.step != Step::kDone || !result.right) {
-      record->set_failed_case(planned.label);
+      record->set_failed_case(result.input_case);
       return result;
     }
   }

@@ -1,5 +1,6 @@
 // Verification of one workload: the battery of input cases, every output compared. On an emulated
-// device the first case is called in several orders, and once with approximate functions that err.
+// device the first case is called in several orders, once with approximate functions that err, and
+// with each launch left out; then calls in a row show what variables carry from one to the next.
 //
 // Blocking; not thread-safe.
 #ifndef ASSAY_WORKER_VERIFY_VERIFIER_H_

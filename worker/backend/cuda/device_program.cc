@@ -183,8 +183,10 @@ absl::StatusOr<std::optional<GuestEnd>> DeviceProgram::ResolvePlanOn(
 }
 
 CUresult DeviceProgram::Launch(cuda::CUstream stream, std::span<const cuda::CUdeviceptr> tensors,
-                               std::span<const cuda::CUdeviceptr> workspaces) const {
-  for (const ResolvedLaunch& launch : plan_.launches) {
+                               std::span<const cuda::CUdeviceptr> workspaces, int left_out) const {
+  for (size_t number = 0; number < plan_.launches.size(); ++number) {
+    if (static_cast<int>(number) == left_out) continue;
+    const ResolvedLaunch& launch = plan_.launches[number];
     std::vector<uint64_t> values;
     for (const PlanArgument& argument : launch.arguments) {
       const auto index = static_cast<size_t>(argument.index);

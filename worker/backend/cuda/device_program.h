@@ -57,9 +57,9 @@ class DeviceProgram {
   const ResolvedPlan& plan() const { return plan_; }
 
   // Puts every launch of the plan into `stream`, in order, until one is refused. `tensors` and
-  // `workspaces` are the addresses by number.
+  // `workspaces` are the addresses by number. The launch numbered `left_out` is not put.
   cuda::CUresult Launch(cuda::CUstream stream, std::span<const cuda::CUdeviceptr> tensors,
-                        std::span<const cuda::CUdeviceptr> workspaces) const;
+                        std::span<const cuda::CUdeviceptr> workspaces, int left_out = -1) const;
 
   // The candidate's end for what the driver refused.
   GuestEnd Refused(int kind, cuda::CUresult result, std::string_view what) const;

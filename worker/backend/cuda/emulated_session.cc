@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/evaluation.pb.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "worker/backend/cuda/device_program.h"
+#include "worker/backend/cuda/ptx_variables.h"
 #include "worker/sandbox/text.h"
 
 namespace assay {
@@ -102,6 +104,10 @@ std::string Describe(const CallConditions& conditions) {
   if (conditions.perturb_approximations) {
     absl::StrAppend(&text, "; with approximate functions that err within their documented bounds");
   }
+  if (conditions.clock_rate != 1 || conditions.clock_offset != 0) {
+    absl::StrAppend(&text, "; with clocks of ", conditions.clock_rate, " ticks an operation from ",
+                    conditions.clock_offset);
+  }
   return text;
 }
 
@@ -109,15 +115,8 @@ class EmulatedSession : public GuestSession {
  public:
   EmulatedSession(const CudaDriver* driver, const EmulatedDeviceOptions& device,
                   DeviceSessionOptions options)
-      : device_(device),
-        options_(std::move(options)),
-        driver_(*driver),
-        cu_(driver->functions()),
-        program_(std::make_unique<DeviceProgram>(driver, [this] { return LastError(); })) {}
-  ~EmulatedSession() override {
-    program_.reset();
-    if (context_ != nullptr) (void)cu_.cuCtxDestroy(context_);
-  }
+      : device_(device), options_(std::move(options)), driver_(*driver), cu_(driver->functions()) {}
+  ~EmulatedSession() override { CloseContext(); }
 
   absl::Status Load(int artifact_fd, const std::vector<GuestBuffer>& buffers,
                     const std::vector<int64_t>& axes) override;
@@ -129,6 +128,8 @@ class EmulatedSession : public GuestSession {
   std::optional<CallTiming> CallEmpty(GuestCache cache) override { return CallTiming(); }
   bool has_conditions() const override { return true; }
   void SetConditions(const CallConditions& conditions) override { conditions_ = conditions; }
+  const CandidateTraits* traits() const override { return &traits_; }
+  absl::Status Revive() override;
   const v1::ObservedWork* observed() const override { return &observed_; }
   const std::optional<GuestEnd>& ended() const override { return end_; }
   std::string output() override { return CleanText(output_); }
@@ -146,7 +147,12 @@ class EmulatedSession : public GuestSession {
 
   absl::Status Configure(const CallConditions& conditions);
   absl::Status OpenContext();
+  void CloseContext();
+  // Loads the candidate into a fresh context, and allocates.
+  absl::Status LoadCandidate();
   absl::Status AllocateAll();
+  // All buffers to new addresses.
+  absl::Status MoveAll();
   absl::Status Allocate(DeviceBuffer* buffer);
   absl::Status Refill(DeviceBuffer* buffer);
   absl::Status RefillAll();
@@ -165,7 +171,10 @@ class EmulatedSession : public GuestSession {
   std::unique_ptr<DeviceProgram> program_;
   std::vector<DeviceBuffer> tensors_;
   std::vector<DeviceBuffer> workspaces_;
+  std::string ptx_;
+  CandidateTraits traits_;
   CallConditions conditions_;
+  uint64_t placement_ = 0;
   v1::ObservedWork observed_;
   std::optional<GuestEnd> end_;
   std::string output_;
@@ -183,6 +192,8 @@ absl::Status EmulatedSession::Configure(const CallConditions& conditions) {
   options.check_races = 1;
   options.instructions_max = kInstructionsMax;
   options.device_bytes = kDeviceBytes;
+  options.clock_rate = conditions.clock_rate;
+  options.clock_offset = conditions.clock_offset;
   return driver_.Check(driver_.emulator().assayEmulatorConfigure(&options),
                        "configuring the emulated device");
 }
@@ -199,6 +210,12 @@ std::string EmulatedSession::LastError() {
 
 void EmulatedSession::Lose(const absl::Status& status) {
   end_ = MakeEnd(GuestFault::KIND_UNSPECIFIED, std::string(status.message()));
+}
+
+void EmulatedSession::CloseContext() {
+  program_.reset();
+  if (context_ != nullptr) (void)cu_.cuCtxDestroy(context_);
+  context_ = nullptr;
 }
 
 absl::Status EmulatedSession::OpenContext() {
@@ -226,9 +243,6 @@ absl::Status EmulatedSession::Allocate(DeviceBuffer* buffer) {
 }
 
 absl::Status EmulatedSession::AllocateAll() {
-  for (const ResolvedWorkspace& workspace : program_->plan().workspaces) {
-    workspaces_.push_back({workspace.name, static_cast<size_t>(workspace.bytes), true, {}, 0});
-  }
   for (std::vector<DeviceBuffer>* buffers : {&tensors_, &workspaces_}) {
     for (DeviceBuffer& buffer : *buffers) {
       ASSAY_RETURN_IF_ERROR(Allocate(&buffer));
@@ -244,16 +258,57 @@ absl::Status EmulatedSession::Load(int artifact_fd, const std::vector<GuestBuffe
     tensors_.push_back(
         {buffer.name, buffer.bytes, buffer.writable, std::vector<std::byte>(buffer.bytes), 0});
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::string ptx, ReadArtifact(artifact_fd));
+  ASSAY_ASSIGN_OR_RETURN(ptx_, ReadArtifact(artifact_fd));
+  traits_.has_variables = !ScanPtxVariables(ptx_).empty();
+  traits_.reads_clock =
+      absl::StrContains(ptx_, "%clock") || absl::StrContains(ptx_, "%globaltimer");
+  ASSAY_RETURN_IF_ERROR(LoadCandidate());
+  if (end_.has_value()) return absl::OkStatus();
+  for (const ResolvedLaunch& launch : program_->plan().launches) {
+    traits_.kernels.push_back(launch.kernel);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EmulatedSession::LoadCandidate() {
   CallConditions gaps;
   gaps.order = options_.seed;
   ASSAY_RETURN_IF_ERROR(Configure(gaps));
   ASSAY_RETURN_IF_ERROR(OpenContext());
-  ASSAY_ASSIGN_OR_RETURN(end_, program_->LoadModule(ptx));
+  program_ = std::make_unique<DeviceProgram>(&driver_, [this] { return LastError(); });
+  ASSAY_ASSIGN_OR_RETURN(end_, program_->LoadModule(ptx_));
   if (end_.has_value()) return absl::OkStatus();
-  ASSAY_ASSIGN_OR_RETURN(end_, program_->ResolvePlanOn(0, ptx, *options_.candidate,
+  ASSAY_ASSIGN_OR_RETURN(end_, program_->ResolvePlanOn(0, ptx_, *options_.candidate,
                                                        options_.workload, options_.configuration));
-  return end_.has_value() ? absl::OkStatus() : AllocateAll();
+  if (end_.has_value()) return absl::OkStatus();
+  workspaces_.clear();
+  for (const ResolvedWorkspace& workspace : program_->plan().workspaces) {
+    workspaces_.push_back({workspace.name, static_cast<size_t>(workspace.bytes), true, {}, 0});
+  }
+  return AllocateAll();
+}
+
+absl::Status EmulatedSession::Revive() {
+  (void)LastError();  // Takes what is left of the report.
+  CloseContext();
+  end_.reset();
+  for (DeviceBuffer& tensor : tensors_) tensor.address = 0;
+  ASSAY_RETURN_IF_ERROR(LoadCandidate());
+  if (!end_.has_value()) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat("a candidate that was loaded cannot be loaded again: ", end_->message));
+}
+
+absl::Status EmulatedSession::MoveAll() {
+  for (std::vector<DeviceBuffer>* buffers : {&tensors_, &workspaces_}) {
+    for (DeviceBuffer& buffer : *buffers) {
+      if (buffer.address == 0) continue;
+      ASSAY_RETURN_IF_ERROR(driver_.Check(cu_.cuMemFree(buffer.address), "cuMemFree"));
+      buffer.address = 0;
+    }
+  }
+  // They are given addresses in rising order, and old ones again only when those are used up.
+  return AllocateAll();
 }
 
 // What a call finds: inputs as the runner wrote them, and nothing in outputs and workspaces.
@@ -272,8 +327,14 @@ absl::Status EmulatedSession::Refill(DeviceBuffer* buffer) {
 }
 
 absl::Status EmulatedSession::RefillAll() {
-  ASSAY_RETURN_IF_ERROR(driver_.Check(
-      driver_.emulator().assayEmulatorResetVariables(program_->module()), "resetting variables"));
+  if (!conditions_.keep_variables) {
+    ASSAY_RETURN_IF_ERROR(driver_.Check(
+        driver_.emulator().assayEmulatorResetVariables(program_->module()), "resetting variables"));
+  }
+  if (conditions_.placement != placement_) {
+    placement_ = conditions_.placement;
+    ASSAY_RETURN_IF_ERROR(MoveAll());
+  }
   for (std::vector<DeviceBuffer>* buffers : {&tensors_, &workspaces_}) {
     for (DeviceBuffer& buffer : *buffers) ASSAY_RETURN_IF_ERROR(Refill(&buffer));
   }
@@ -285,7 +346,8 @@ CUresult EmulatedSession::LaunchAll() {
   std::vector<CUdeviceptr> workspaces;
   for (const DeviceBuffer& buffer : tensors_) tensors.push_back(buffer.address);
   for (const DeviceBuffer& buffer : workspaces_) workspaces.push_back(buffer.address);
-  const CUresult launched = program_->Launch(nullptr, tensors, workspaces);
+  const CUresult launched =
+      program_->Launch(nullptr, tensors, workspaces, conditions_.left_out_launch);
   return launched == cuda::CUDA_SUCCESS ? cu_.cuCtxSynchronize() : launched;
 }
 

@@ -1,0 +1,71 @@
+#include "worker/verify/knock_out.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "assay/internal/v1/runner.pb.h"
+#include "base/status.h"
+
+namespace assay {
+namespace {
+
+// Of all calls with something left out, of one workload.
+constexpr int64_t kThreadInstructionsMax = 60'000'000;
+
+using Outputs = std::vector<std::vector<std::byte>>;
+
+// nullopt in `outputs` when a check ended the call, or something is missing so that it never ended.
+absl::StatusOr<Step> CallWithout(LoadedWork* work, int launch, bool keep_variables,
+                                 std::optional<Outputs>* outputs) {
+  outputs->reset();
+  GuestSession& candidate = work->candidate();
+  CallConditions conditions;
+  conditions.serial = true;
+  conditions.left_out_launch = launch;
+  conditions.keep_variables = keep_variables;
+  candidate.SetConditions(conditions);
+  const Step step = work->Call(GuestCache::kLeave, nullptr);
+  if (step == Step::kDone) {
+    *outputs = work->CopyOutputs();
+    return step;
+  }
+  const std::optional<GuestEnd>& ended = candidate.ended();
+  if (launch < 0 || !ended.has_value() || ended->kind == 0) return step;
+  ASSAY_RETURN_IF_ERROR(candidate.Revive());
+  return Step::kDone;
+}
+
+}  // namespace
+
+absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& presented,
+                                      int64_t thread_instructions,
+                                      internal::v1::RunnerWorkloadReport* report) {
+  const CandidateTraits& traits = *work->candidate().traits();
+  const int64_t affordable = kThreadInstructionsMax / std::max<int64_t>(1, thread_instructions) - 1;
+  const auto launches =
+      static_cast<int>(std::min<int64_t>(affordable, static_cast<int64_t>(traits.kernels.size())));
+  if (traits.kernels.size() < 2 || launches < 1) return Step::kDone;
+  std::optional<Outputs> whole;
+  ASSAY_ASSIGN_OR_RETURN(Step step, CallWithout(work, -1, false, &whole));
+  if (step != Step::kDone) return step;
+  for (int launch = 0; launch < launches; ++launch) {
+    bool idle = true;
+    for (const bool keep_variables : {false, true}) {
+      if (!idle || (keep_variables && !traits.has_variables)) continue;
+      std::optional<Outputs> without;
+      ASSAY_ASSIGN_OR_RETURN(step, CallWithout(work, launch, keep_variables, &without));
+      if (step != Step::kDone) return step;
+      idle = without == whole;
+    }
+    if (!idle) continue;
+    internal::v1::KnockedOutLaunch& out = *report->add_idle_launches();
+    out.set_launch(launch);
+    out.set_kernel(traits.kernels[static_cast<size_t>(launch)]);
+    out.set_input_seed(presented.input_seed);
+  }
+  return Step::kDone;
+}
+
+}  // namespace assay

@@ -1,0 +1,23 @@
+// Which launches of a plan do nothing: each is left out once, and the outputs are looked at. For
+// candidates on an emulated device.
+#ifndef ASSAY_WORKER_VERIFY_KNOCK_OUT_H_
+#define ASSAY_WORKER_VERIFY_KNOCK_OUT_H_
+
+#include "absl/status/statusor.h"
+#include "worker/verify/dependence.h"
+#include "worker/verify/loaded_work.h"
+
+namespace assay {
+
+// On the content presented last, whose output was right. Tells `report` of each launch without
+// which every output has the same bits, also at a second call in a row that finds the variables as
+// the first one left them: so a launch that prepares them, before or after the others, is none.
+// What a check finds while a launch is missing is no fault. Looks at nothing where the plan has one
+// launch, and at fewer launches where a call of `thread_instructions` is dear.
+absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& presented,
+                                      int64_t thread_instructions,
+                                      internal::v1::RunnerWorkloadReport* report);
+
+}  // namespace assay
+
+#endif  // ASSAY_WORKER_VERIFY_KNOCK_OUT_H_
