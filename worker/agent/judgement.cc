@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/candidate.h"
+#include "kernels/contract.h"
 #include "worker/agent/aggregate.h"
 #include "worker/agent/build_plan.h"
 #include "worker/agent/verdict.h"
@@ -164,6 +165,13 @@ absl::StatusOr<bool> Judgement::Prepare() {
     return false;
   }
   configuration_ = *std::move(configuration);
+  const absl::StatusOr<const v1::ArithmeticContract*> contract =
+      FindContract(work_.problem(), candidate.spec().contract());
+  if (!contract.ok()) {
+    SetUnsupported("CONTRACT_UNKNOWN", Sv(contract.status().message()), &outcome_);
+    return false;
+  }
+  if (*contract != nullptr) outcome_.set_contract((*contract)->name());
 
   std::vector<v1::WorkloadSelector> selectors(work_.evaluation().workloads().begin(),
                                               work_.evaluation().workloads().end());
@@ -287,7 +295,11 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     const Subject& subject, const std::vector<Task>& tasks) {
   ASSAY_RETURN_IF_ERROR(CheckWanted());
   internal::v1::RunnerRequest request;
-  *request.mutable_problem() = runner_problem_;
+  // A library baseline names no contract and is held to the first.
+  ASSAY_ASSIGN_OR_RETURN(
+      *request.mutable_problem(),
+      ProblemUnderContract(runner_problem_, subject.spec == nullptr ? std::string_view()
+                                                                    : subject.spec->contract()));
   request.set_candidate_artifact(subject.artifact);
   request.set_reference_artifact(reference_.artifact_path);
   if (options_.device.has_value()) FillDevice(subject, request.mutable_device());
