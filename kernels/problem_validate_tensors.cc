@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/inputs/integer_range.h"
+#include "kernels/inputs/structure.h"
 #include "kernels/problem_validate.h"
 #include "kernels/text.h"
 
@@ -285,7 +286,8 @@ absl::Status CheckTensors(const v1::Problem& problem, const std::set<std::string
 }
 
 absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::string>& axes) {
-  // The names of the built-in battery are taken.
+  // These names of the battery are taken; a case with one of the other names replaces the
+  // battery's, or leaves it out.
   std::set<std::string> names = {"x1", "x3", "x0.01", "x-1", "min", "max", "extremes"};
   for (const v1::InputCase& input_case : problem.input_cases()) {
     const std::string place = absl::StrCat("input case ", Quoted(input_case.name()));
@@ -293,7 +295,7 @@ absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::str
       return absl::InvalidArgumentError(absl::StrCat(
           place, ": the name must be of [A-Za-z0-9_.-], unique, and not one of the battery's"));
     }
-    if (input_case.overrides().empty()) {
+    if (input_case.overrides().empty() && StructureByName(input_case.name()) == Structure::kNone) {
       return absl::InvalidArgumentError(absl::StrCat(place, ": override at least one input"));
     }
     std::set<std::string> overridden;
@@ -377,9 +379,9 @@ absl::Status CheckContracts(const v1::Problem& problem) {
   for (const v1::ArithmeticContract& contract : problem.contracts()) {
     const std::string place = absl::StrCat("contract ", Quoted(contract.name()));
     if (!IsContractName(contract.name()) || !names.insert(contract.name()).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          place, ": the name must be unique and of [a-z0-9_-], at most ", limits::kNameBytesMax,
-          " characters"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, ": the name must be unique and of [a-z0-9_-], at most ",
+                       limits::kNameBytesMax, " characters"));
     }
     ASSAY_RETURN_IF_ERROR(Annotate(CheckContract(problem, contract), place));
   }
