@@ -21,8 +21,9 @@ class Problem;
 absl::StatusOr<const v1::ArithmeticContract*> FindContract(const v1::Problem& problem,
                                                            std::string_view name);
 
-// The problem as this contract has it, for whoever judges: the contract is its only one, and the
-// contract's tolerances are those of its tensors. Errors are those of FindContract.
+// The problem as this contract has it, for whoever judges: the contract is its only one, its
+// tolerances are those of the tensors, and where it lets operands be rounded, operations of f32
+// count as those of f16, which limits the time from below. Errors are those of FindContract.
 absl::StatusOr<v1::Problem> ProblemUnderContract(const v1::Problem& problem, std::string_view name);
 
 }  // namespace assay

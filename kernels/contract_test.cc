@@ -61,6 +61,8 @@ TEST(ContractTest, ItsTolerancesStandForThoseOfTheTensors) {
   ASSERT_OK_AND_ASSIGN(const v1::Problem loose, ProblemUnderContract(problem, "tf32"));
   EXPECT_EQ(ToleranceOfY(loose).relative_l2_max(), 1e-3);
   EXPECT_FALSE(ToleranceOfY(loose).scale_per_row());
+  EXPECT_EQ(strict.work().unit(), v1::WorkModel::FLOP_F32);
+  EXPECT_EQ(loose.work().unit(), v1::WorkModel::FLOP_F16);
   ASSERT_EQ(loose.contracts_size(), 1);
   EXPECT_EQ(loose.contracts(0).name(), "tf32");
   EXPECT_THAT(ProblemUnderContract(problem, "tf64"), HasReason("CONTRACT_UNKNOWN"));

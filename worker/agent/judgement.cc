@@ -165,13 +165,16 @@ absl::StatusOr<bool> Judgement::Prepare() {
     return false;
   }
   configuration_ = *std::move(configuration);
-  const absl::StatusOr<const v1::ArithmeticContract*> contract =
-      FindContract(work_.problem(), candidate.spec().contract());
-  if (!contract.ok()) {
-    SetUnsupported("CONTRACT_UNKNOWN", Sv(contract.status().message()), &outcome_);
+  absl::StatusOr<v1::Problem> judged =
+      ProblemUnderContract(runner_problem_, candidate.spec().contract());
+  if (!judged.ok()) {
+    SetUnsupported("CONTRACT_UNKNOWN", Sv(judged.status().message()), &outcome_);
     return false;
   }
-  if (*contract != nullptr) outcome_.set_contract((*contract)->name());
+  runner_problem_ = *std::move(judged);
+  if (!runner_problem_.contracts().empty()) {
+    outcome_.set_contract(runner_problem_.contracts(0).name());
+  }
 
   std::vector<v1::WorkloadSelector> selectors(work_.evaluation().workloads().begin(),
                                               work_.evaluation().workloads().end());
@@ -295,11 +298,7 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     const Subject& subject, const std::vector<Task>& tasks) {
   ASSAY_RETURN_IF_ERROR(CheckWanted());
   internal::v1::RunnerRequest request;
-  // A library baseline names no contract and is held to the first.
-  ASSAY_ASSIGN_OR_RETURN(
-      *request.mutable_problem(),
-      ProblemUnderContract(runner_problem_, subject.spec == nullptr ? std::string_view()
-                                                                    : subject.spec->contract()));
+  *request.mutable_problem() = runner_problem_;
   request.set_candidate_artifact(subject.artifact);
   request.set_reference_artifact(reference_.artifact_path);
   if (options_.device.has_value()) FillDevice(subject, request.mutable_device());
@@ -309,6 +308,7 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     for (const auto& [axis, value] : task.item->workload.axes) {
       (*work.mutable_workload()->mutable_axes())[axis] = value;
     }
+    work.mutable_workload()->set_verify_only(task.item->workload.verify_only);
     work.set_battery(task.battery);
     work.set_measure(task.measure);
     work.set_preflight(task.preflight);
@@ -402,7 +402,7 @@ absl::StatusOr<bool> Judgement::RunCandidate() {
   for (const bool selected : {false, true}) {
     for (const Item& item : items_) {
       if (item.selected != selected) continue;
-      tasks.push_back({&item, selected, item.measure && level_ != v1::PAIRED, item.preflight});
+      tasks.push_back({&item, true, item.measure && level_ != v1::PAIRED, item.preflight});
     }
   }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, RunRunner(CandidateSubject(), tasks));

@@ -16,7 +16,7 @@ using internal::v1::RunnerRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST_F(PipelineTest, VerifiesSelectedWithTheBatteryAndTheOthersAlong) {
+TEST_F(PipelineTest, VerifiesTheOthersAlongWithTheSelectedAndAllWithTheBattery) {
   ASSERT_OK(Judge());
   EXPECT_EQ(outcome_.verdict(), v1::PASSED) << outcome_.DebugString();
   EXPECT_EQ(outcome_.reason(), "PASSED");
@@ -24,8 +24,10 @@ TEST_F(PipelineTest, VerifiesSelectedWithTheBatteryAndTheOthersAlong) {
   const RunnerRequest& request = runners_.requests[0];
   ASSERT_EQ(request.work_size(), 3);
   EXPECT_EQ(request.work(0).workload().name(), "odd");
-  EXPECT_FALSE(request.work(0).battery());
+  EXPECT_TRUE(request.work(0).battery());
+  EXPECT_TRUE(request.work(0).workload().verify_only());
   EXPECT_TRUE(request.work(1).battery());
+  EXPECT_FALSE(request.work(1).workload().verify_only());
   EXPECT_FALSE(request.work(1).measure());
   EXPECT_EQ(request.work(1).workload().axes().at("n"), 64);
   EXPECT_EQ(request.problem().files_size(), 0);

@@ -14,6 +14,7 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeDeviceTimersDetector());
   detectors.push_back(MakeOrderDependenceDetector());
   detectors.push_back(MakeApproximationDependenceDetector());
+  detectors.push_back(MakePrecisionDowngradeDetector());
   return detectors;
 }
 
