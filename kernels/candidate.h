@@ -38,8 +38,9 @@ bool HasCandidateComment(std::string_view source);
 absl::Status ValidateCandidate(const v1::Candidate& candidate);
 
 // What can only be checked with both at hand: the candidate is for this problem; parameters and
-// workspaces take no name of an axis or tensor; launch arguments and expressions use known names.
-// INVALID_ARGUMENT with reason PROBLEM_MISMATCH or CANDIDATE_MALFORMED.
+// workspaces take no name of an axis or tensor; launch arguments and expressions use known names;
+// the contract is one of the problem's. INVALID_ARGUMENT with reason PROBLEM_MISMATCH,
+// CONTRACT_UNKNOWN or CANDIDATE_MALFORMED.
 absl::Status CheckCandidateAgainstProblem(const v1::Candidate& candidate,
                                           const v1::Problem& problem);
 
@@ -47,8 +48,8 @@ absl::Status CheckCandidateAgainstProblem(const v1::Candidate& candidate,
 // language's kind (.cc .cpp .cxx .c++; .cu; .ptx), sorted.
 std::vector<std::string> CandidateSources(const v1::Candidate& candidate);
 
-// SHA-256 over problem name, language, sources, plan, parameters, constraints and options; label
-// and origin stay out.
+// SHA-256 over problem name, language, sources, plan, parameters, constraints, options and the
+// contract that is named; label and origin stay out.
 std::string CandidateDigest(const v1::Candidate& candidate);
 
 // "candidates/" and the first 32 digits.

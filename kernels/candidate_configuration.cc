@@ -173,6 +173,8 @@ std::string CandidateDigest(const v1::Candidate& candidate) {
     add_all(launch.args());
   }
   add_all(spec.compile_options());
+  // Candidates from before there were contracts keep their digests.
+  if (!spec.contract().empty()) digest.Add("contract").Add(spec.contract());
   return digest.Finish();
 }
 

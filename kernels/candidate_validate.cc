@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "kernels/candidate.h"
 #include "kernels/candidate_files.h"
+#include "kernels/contract.h"
 #include "kernels/expression/expression.h"
 #include "kernels/problem.h"
 #include "kernels/text.h"
@@ -62,6 +63,11 @@ absl::Status CheckHead(const v1::CandidateSpec& spec) {
     return Malformed(absl::StrCat("label: ", Quoted(spec.label()),
                                   " must be of [A-Za-z0-9_.-] and ", "at most ",
                                   limits::kNameBytesMax, " characters"));
+  }
+  if (!spec.contract().empty() && !IsContractName(spec.contract())) {
+    return Malformed(absl::StrCat("contract: ", Quoted(spec.contract()),
+                                  " must be of [a-z0-9_-] and at most ", limits::kNameBytesMax,
+                                  " characters"));
   }
   ASSAY_RETURN_IF_ERROR(CheckText(spec.origin().author(), "origin.author"));
   ASSAY_RETURN_IF_ERROR(CheckText(spec.origin().model(), "origin.model"));
@@ -267,6 +273,7 @@ absl::Status CheckCandidateAgainstProblem(const v1::Candidate& candidate,
                            absl::StrCat("the candidate is for problem ",
                                         Quoted(ProblemId(spec.problem())), ", not '", id, "'"));
   }
+  ASSAY_RETURN_IF_ERROR(FindContract(problem, spec.contract()).status());
   std::set<std::string> taken = {id};
   std::set<std::string> values;
   std::set<std::string> buffers;

@@ -45,6 +45,8 @@ absl::Status CheckCounts(const v1::Problem& problem) {
   ASSAY_RETURN_IF_ERROR(
       CheckCount(size(problem.input_cases()), limits::kDeclarationsMax, "input_cases"));
   ASSAY_RETURN_IF_ERROR(
+      CheckCount(size(problem.contracts()), limits::kDeclarationsMax, "contracts"));
+  ASSAY_RETURN_IF_ERROR(
       CheckCount(size(problem.baselines()), limits::kDeclarationsMax, "baselines"));
   ASSAY_RETURN_IF_ERROR(
       CheckCount(size(problem.workloads()), limits::kWorkloadsPerEvaluationMax, "workloads"));
@@ -194,6 +196,7 @@ absl::Status ValidateProblem(const v1::Problem& problem) {
   ASSAY_RETURN_IF_ERROR(CheckAxes(problem, &axes));
   ASSAY_RETURN_IF_ERROR(CheckTensors(problem, axes));
   ASSAY_RETURN_IF_ERROR(CheckInputCases(problem, axes));
+  ASSAY_RETURN_IF_ERROR(CheckContracts(problem));
   ASSAY_RETURN_IF_ERROR(CheckTransforms(problem));
   for (const std::string& constraint : problem.constraints()) {
     ASSAY_RETURN_IF_ERROR(Annotate(CheckExpression(constraint, axes), "constraints"));

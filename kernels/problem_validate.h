@@ -20,6 +20,9 @@ absl::Status CheckExpression(std::string_view expression, const std::set<std::st
 absl::Status CheckTensors(const v1::Problem& problem, const std::set<std::string>& axes);
 absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::string>& axes);
 
+// Contracts have names of their own, and tolerances that the outputs may have.
+absl::Status CheckContracts(const v1::Problem& problem);
+
 // Transforms name known tensors and dimensions, are exact for their types, and do not overlap.
 absl::Status CheckTransforms(const v1::Problem& problem);
 

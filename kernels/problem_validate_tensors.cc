@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/inputs/integer_range.h"
+#include "kernels/inputs/structure.h"
 #include "kernels/problem_validate.h"
 #include "kernels/text.h"
 
@@ -285,7 +286,8 @@ absl::Status CheckTensors(const v1::Problem& problem, const std::set<std::string
 }
 
 absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::string>& axes) {
-  // The names of the built-in battery are taken.
+  // These names of the battery are taken; a case with one of the other names replaces the
+  // battery's, or leaves it out.
   std::set<std::string> names = {"x1", "x3", "x0.01", "x-1", "min", "max", "extremes"};
   for (const v1::InputCase& input_case : problem.input_cases()) {
     const std::string place = absl::StrCat("input case ", Quoted(input_case.name()));
@@ -293,7 +295,7 @@ absl::Status CheckInputCases(const v1::Problem& problem, const std::set<std::str
       return absl::InvalidArgumentError(absl::StrCat(
           place, ": the name must be of [A-Za-z0-9_.-], unique, and not one of the battery's"));
     }
-    if (input_case.overrides().empty()) {
+    if (input_case.overrides().empty() && StructureByName(input_case.name()) == Structure::kNone) {
       return absl::InvalidArgumentError(absl::StrCat(place, ": override at least one input"));
     }
     std::set<std::string> overridden;
@@ -334,6 +336,57 @@ absl::Status CheckScaleReach(const v1::Problem& problem) {
 }
 
 }  // namespace
+
+namespace {
+
+absl::Status CheckContract(const v1::Problem& problem, const v1::ArithmeticContract& contract) {
+  using Rounding = v1::ArithmeticContract;
+  std::set<int> roundings;
+  for (const int rounding : contract.operand_roundings()) {
+    if (!Rounding::OperandRounding_IsValid(rounding) ||
+        rounding == Rounding::OPERAND_ROUNDING_UNSPECIFIED || !roundings.insert(rounding).second) {
+      return absl::InvalidArgumentError(
+          "operand_roundings: list each of TF32, HALF and BFLOAT once at most");
+    }
+  }
+  if (!v1::DataType_IsValid(contract.accumulator()) ||
+      contract.accumulator() == v1::DATA_TYPE_UNSPECIFIED) {
+    return absl::InvalidArgumentError("accumulator: set the least type that sums are kept in");
+  }
+  std::set<std::string> seen;
+  for (const auto& instead : contract.tolerances()) {
+    ASSAY_ASSIGN_OR_RETURN(const v1::Tensor* tensor,
+                           RequireTensor(problem, instead.tensor(), v1::Tensor::OUTPUT));
+    const std::string place = absl::StrCat("tolerances of '", instead.tensor(), "'");
+    if (!seen.insert(instead.tensor()).second) {
+      return absl::InvalidArgumentError(place + ": listed twice; list each output once");
+    }
+    v1::Tensor changed = *tensor;
+    *changed.mutable_tolerance() = instead.tolerance();
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckTolerance(changed), place));
+    // One reference serves all contracts, and the kind decides what it writes.
+    if (instead.tolerance().kind() != tensor->tolerance().kind()) {
+      return absl::InvalidArgumentError(place + ": the kind must be that of the tensor's own");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckContracts(const v1::Problem& problem) {
+  std::set<std::string> names;
+  for (const v1::ArithmeticContract& contract : problem.contracts()) {
+    const std::string place = absl::StrCat("contract ", Quoted(contract.name()));
+    if (!IsContractName(contract.name()) || !names.insert(contract.name()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(place, ": the name must be unique and of [a-z0-9_-], at most ",
+                       limits::kNameBytesMax, " characters"));
+    }
+    ASSAY_RETURN_IF_ERROR(Annotate(CheckContract(problem, contract), place));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status CheckTransforms(const v1::Problem& problem) {
   SeenDimensions seen;

@@ -23,6 +23,7 @@
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "kernels/candidate.h"
+#include "kernels/contract.h"
 #include "kernels/expression/expression.h"
 #include "kernels/inputs/inputs.h"
 #include "kernels/problem.h"
@@ -54,7 +55,7 @@ class Buffers {
       pointers_.push_back(owned_.back().get());
     }
   }
-  std::span<std::byte> operator[](size_t i) { return {owned_[i].get(), sizes_[i]}; }
+  std::span<std::byte> operator[](size_t i) const { return {owned_[i].get(), sizes_[i]}; }
   void* const* pointers() const { return pointers_.data(); }
 
  private:
@@ -93,6 +94,38 @@ absl::StatusOr<Invoke> Build(const std::string& folder, const v1::Problem& probl
                                             InvokeSource(problem, reference), arguments)
                             .status());
   return Load(absl::StrCat(folder, "/out.so"));
+}
+
+const v1::TolerancePolicy& PolicyOf(const v1::Problem& problem, const TensorShape& shape) {
+  const auto it = std::find_if(problem.tensors().begin(), problem.tensors().end(),
+                               [&](const v1::Tensor& t) { return t.name() == shape.name; });
+  return it->tolerance();
+}
+
+struct Shipped {
+  std::string label;
+  v1::Candidate candidate;
+  v1::Problem problem;  // under its contract
+  Invoke invoke = nullptr;
+};
+
+// Whether every output of a call is right; `worst` says what is not.
+bool IsRight(const Shipped& one, const ResolvedWorkload& workload, const Buffers& got,
+             const Buffers& want, std::string* worst) {
+  bool right = true;
+  for (size_t i = 0; i < workload.tensors.size(); ++i) {
+    const TensorShape& shape = workload.tensors[i];
+    if (!shape.is_output) continue;
+    const OutputComparison result =
+        CompareOutput(PolicyOf(one.problem, shape), shape, got[i], want[i]);
+    if (result.passed) continue;
+    right = false;
+    *worst =
+        absl::StrCat(shape.name, ": ", result.wrong_count, " wrong, first at ", result.first_wrong,
+                     " got ", result.first_wrong_got, " want ", result.first_wrong_want, ", worst ",
+                     result.element_error_max, ", L2 ", result.relative_l2);
+  }
+  return right;
 }
 
 class ProblemTest : public ::testing::TestWithParam<std::string> {
@@ -134,10 +167,31 @@ class ProblemTest : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  const v1::TolerancePolicy& PolicyOf(const TensorShape& shape) const {
-    const auto it = std::find_if(problem_.tensors().begin(), problem_.tensors().end(),
-                                 [&](const v1::Tensor& t) { return t.name() == shape.name; });
-    return it->tolerance();
+  static void Poison(const ResolvedWorkload& workload, Buffers& buffers) {
+    for (size_t i = 0; i < workload.tensors.size(); ++i) {
+      if (workload.tensors[i].is_output) PoisonOutput(workload.tensors[i], buffers[i]);
+    }
+  }
+
+  // The CPP candidates of a subfolder; none where it does not exist.
+  absl::StatusOr<std::vector<Shipped>> BuildCandidates(const std::string& subfolder) {
+    std::vector<Shipped> out;
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(absl::StrCat(folder_, "/", subfolder), error)) {
+      Shipped one;
+      one.label = absl::StrCat(subfolder, "/", entry.path().filename().string());
+      ASSAY_RETURN_IF_ERROR(LoadCandidate(entry.path().string(), problem_.name(), &one.candidate));
+      ASSAY_RETURN_IF_ERROR(CheckCandidateAgainstProblem(one.candidate, problem_));
+      if (one.candidate.spec().language() != v1::CPP) continue;
+      ASSAY_ASSIGN_OR_RETURN(one.problem,
+                             ProblemUnderContract(problem_, one.candidate.spec().contract()));
+      ASSAY_ASSIGN_OR_RETURN(one.invoke,
+                             Build(absl::StrCat(scratch_->path(), "/", one.label), problem_, false,
+                                   one.candidate.files(), CandidateSources(one.candidate)));
+      out.push_back(std::move(one));
+    }
+    return out;
   }
 
   std::string folder_;
@@ -150,6 +204,7 @@ TEST_P(ProblemTest, LoadsAndResolves) {
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/README.md"));
   EXPECT_FALSE(problem_.summary().empty());
   EXPECT_FALSE(problem_.arithmetic().empty());
+  EXPECT_FALSE(problem_.contracts().empty());
   EXPECT_GE(problem_.workloads_size(), 2);
   for (const v1::Workload& workload : problem_.workloads()) {
     ASSERT_OK_AND_ASSIGN(const ResolvedWorkload resolved, ResolveWorkload(problem_, workload));
@@ -218,34 +273,16 @@ TEST_P(ProblemTest, TransformsAreTrueOfTheReference) {
       for (size_t i = 0; i < workload.tensors.size(); ++i) {
         const TensorShape& shape = workload.tensors[i];
         if (!shape.is_output) continue;
-        const bool bitwise = PolicyOf(shape).kind() == v1::TolerancePolicy::BITWISE;
+        const bool bitwise = PolicyOf(problem_, shape).kind() == v1::TolerancePolicy::BITWISE;
         EXPECT_EQ(CountDifferent(shape, moved[i], want[i], bitwise), 0) << shape.name;
       }
     }
   }
 }
 
-struct Shipped {
-  std::string label;
-  v1::Candidate candidate;
-  Invoke invoke = nullptr;
-};
-
 TEST_P(ProblemTest, ShippedCandidatesAreRight) {
   if (!testing::HasCommand("g++")) GTEST_SKIP() << "there is no g++ on this machine";
-  std::vector<Shipped> shipped;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ + "/candidates", error)) {
-    SCOPED_TRACE(entry.path().string());
-    Shipped one;
-    ASSERT_OK(LoadCandidate(entry.path().string(), problem_.name(), &one.candidate));
-    ASSERT_OK(CheckCandidateAgainstProblem(one.candidate, problem_));
-    one.label = entry.path().filename().string();
-    if (one.candidate.spec().language() != v1::CPP) continue;
-    ASSERT_OK_AND_ASSIGN(one.invoke, Build(scratch_->path() + "/" + one.label, problem_, false,
-                                           one.candidate.files(), CandidateSources(one.candidate)));
-    shipped.push_back(std::move(one));
-  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Shipped> shipped, BuildCandidates("candidates"));
   ASSERT_FALSE(shipped.empty()) << "add a candidate in " << folder_ << "/candidates";
   ASSERT_OK_AND_ASSIGN(const Invoke reference, BuildReference());
   for (const ResolvedWorkload& workload : SmallWorkloads()) {
@@ -256,25 +293,41 @@ TEST_P(ProblemTest, ShippedCandidatesAreRight) {
       GenerateInputs(workload, input_case, got);
       reference(want.pointers(), workload.axis_values.data());
       for (const Shipped& one : shipped) {
-        SCOPED_TRACE(
-            absl::StrCat(one.label, " workload ", workload.name, " case ", input_case.name));
-        for (size_t i = 0; i < workload.tensors.size(); ++i) {
-          if (workload.tensors[i].is_output) PoisonOutput(workload.tensors[i], got[i]);
-        }
+        Poison(workload, got);
         one.invoke(got.pointers(), workload.axis_values.data());
-        for (size_t i = 0; i < workload.tensors.size(); ++i) {
-          const TensorShape& shape = workload.tensors[i];
-          if (!shape.is_output) continue;
-          const OutputComparison result = CompareOutput(PolicyOf(shape), shape, got[i], want[i]);
-          EXPECT_TRUE(result.passed)
-              << shape.name << ": " << result.wrong_count << " wrong, first at "
-              << result.first_wrong << " got " << result.first_wrong_got << " want "
-              << result.first_wrong_want << ", worst " << result.element_error_max << ", L2 "
-              << result.relative_l2;
-        }
+        std::string worst;
+        EXPECT_TRUE(IsRight(one, workload, got, want, &worst))
+            << one.label << " workload " << workload.name << " case " << input_case.name << ": "
+            << worst;
       }
     }
   }
+}
+
+// The tolerance's other side. Near misses of precision too: what narrower arithmetic costs must be
+// more than the tolerance.
+TEST_P(ProblemTest, WrongCandidatesAreWrong) {
+  if (!testing::HasCommand("g++")) GTEST_SKIP() << "there is no g++ on this machine";
+  ASSERT_OK_AND_ASSIGN(std::vector<Shipped> wrong, BuildCandidates("candidates_wrong"));
+  ASSERT_OK_AND_ASSIGN(const Invoke reference, BuildReference());
+  for (const ResolvedWorkload& workload : SmallWorkloads()) {
+    for (const InputCaseSpec& input_case : InputBattery(problem_)) {
+      if (wrong.empty()) return;
+      Buffers want(workload, true);
+      Buffers got(workload, false);
+      GenerateInputs(workload, input_case, want);
+      GenerateInputs(workload, input_case, got);
+      reference(want.pointers(), workload.axis_values.data());
+      std::erase_if(wrong, [&](const Shipped& one) {
+        Poison(workload, got);
+        one.invoke(got.pointers(), workload.axis_values.data());
+        std::string unused;
+        return !IsRight(one, workload, got, want, &unused);
+      });
+    }
+  }
+  for (const Shipped& one : wrong)
+    ADD_FAILURE() << one.label << " is right in every small workload";
 }
 
 // Calls f for every configuration that satisfies the constraints.

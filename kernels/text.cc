@@ -108,6 +108,13 @@ bool IsPlainName(std::string_view name) {
          std::all_of(name.begin(), name.end(), IsPlain);
 }
 
+bool IsContractName(std::string_view name) {
+  return !name.empty() && name.size() <= limits::kNameBytesMax &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+         });
+}
+
 absl::Status CheckSourcePath(std::string_view path) {
   if (path.empty()) return absl::InvalidArgumentError("a file has an empty path");
   if (path.size() > limits::kPathBytesMax) {

@@ -21,6 +21,9 @@ absl::Status CheckProblemId(std::string_view id);
 // True for 1 to kNameBytesMax characters of [A-Za-z0-9_.-].
 bool IsPlainName(std::string_view name);
 
+// The same for [a-z0-9_-]: the name of an arithmetic contract.
+bool IsContractName(std::string_view name);
+
 // OK for a relative path of parts of [A-Za-z0-9_.-] that do not begin with a dot.
 absl::Status CheckSourcePath(std::string_view path);
 

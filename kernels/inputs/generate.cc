@@ -15,14 +15,14 @@
 #include "kernels/half.h"
 #include "kernels/inputs/inputs.h"
 #include "kernels/inputs/integer_range.h"
+#include "kernels/inputs/structure.h"
 #include "kernels/text.h"
 #include "kernels/wide_loops.h"
 
 namespace assay {
 namespace {
 
-// Elements of a chunk. Element i takes its bits from position i of chunk i / kChunk.
-constexpr size_t kChunk = 1024;
+constexpr size_t kChunk = kInputChunk;
 
 enum class Fill { kNormal, kUniform, kInteger, kIntegerExtremes, kPacked, kPackedExtremes };
 
@@ -38,7 +38,11 @@ struct Plan {
   int64_t high = 0;
   uint32_t code_max = 0;
   uint64_t key = 0;
+  StructurePlan structure;
 };
+
+// In place of the index of a tensor: what a case draws for all of them.
+constexpr size_t kAllTensors = ~size_t{0};
 
 // A one-way step from the seed: who sees contents and inverts MixBits learns this key only.
 uint64_t KeyOf(uint64_t seed, size_t tensor_index, const std::string& case_name) {
@@ -51,16 +55,6 @@ uint64_t KeyOf(uint64_t seed, size_t tensor_index, const std::string& case_name)
   uint64_t key = 0;
   std::from_chars(digest.data(), digest.data() + 16, key, 16);
   return key;
-}
-
-// Two words a draw.
-void FillWords(uint64_t key, uint64_t chunk, uint32_t* words) {
-  const uint64_t base = key + chunk * (kChunk / 2) * kGoldenGamma;
-  for (size_t i = 0; i < kChunk / 2; ++i) {
-    const uint64_t bits = MixBits(base + (i + 1) * kGoldenGamma);
-    words[2 * i] = static_cast<uint32_t>(bits);
-    words[2 * i + 1] = static_cast<uint32_t>(bits >> 32);
-  }
 }
 
 // Natural logarithm of a positive normal float, relative error below 3e-6: own polynomial for
@@ -140,14 +134,10 @@ void FloatChunk(const Plan& plan, const uint32_t* words, float* out) {
 }
 
 // Doubles with all their bits random: kernels that lose precision must show.
-void DoubleChunk(const Plan& plan, uint64_t chunk, double* out) {
-  std::array<uint32_t, kChunk> high;
-  std::array<uint32_t, kChunk> low;
+void DoubleChunk(const Plan& plan, const uint32_t* high, const uint32_t* low, double* out) {
   std::array<float, kChunk> normal;
-  FillWords(plan.key, 2 * chunk, high.data());
-  FillWords(plan.key, 2 * chunk + 1, low.data());
   if (plan.fill == Fill::kNormal) {
-    NormalFromWords(high.data(), normal.data());
+    NormalFromWords(high, normal.data());
     for (size_t i = 0; i < kChunk; ++i) {
       // Up to half a unit in the last place of the float either way.
       const double fine = static_cast<double>(static_cast<int32_t>(low[i])) * 0x1p-55;
@@ -162,6 +152,75 @@ void DoubleChunk(const Plan& plan, uint64_t chunk, double* out) {
     const double unit = static_cast<double>(static_cast<int32_t>(high[i] >> 1)) * 0x1p-31 +
                         static_cast<double>(static_cast<int32_t>(low[i] >> 10)) * 0x1p-53;
     out[i] = std::min(plan.offset + plan.span * unit, top) * plan.factor;
+  }
+}
+
+// Nominal values of a chunk, from its own words.
+void DrawChunk(const Plan& plan, uint64_t chunk, float* out) {
+  std::array<uint32_t, kChunk> words;
+  FillWords(plan.key, chunk, words.data());
+  FloatChunk(plan, words.data(), out);
+}
+
+void DrawChunk(const Plan& plan, uint64_t chunk, double* out) {
+  std::array<uint32_t, kChunk> high;
+  std::array<uint32_t, kChunk> low;
+  FillWords(plan.key, 2 * chunk, high.data());
+  FillWords(plan.key, 2 * chunk + 1, low.data());
+  DoubleChunk(plan, high.data(), low.data(), out);
+}
+
+// Every element is the nominal value of its row's number.
+template <typename T>
+void ConstantRowsChunk(const Plan& plan, uint64_t chunk, T* out) {
+  const auto quantum = static_cast<T>(plan.structure.quantum);
+  const auto row_length = static_cast<uint64_t>(plan.structure.row);
+  std::array<T, kChunk> of_rows;
+  uint64_t row = chunk * kChunk / row_length;
+  uint64_t left = (row + 1) * row_length - chunk * kChunk;  // of this row
+  DrawChunk(plan, row / kChunk, of_rows.data());
+  for (size_t i = 0; i < kChunk; ++i) {
+    if (left == 0) {
+      left = row_length;
+      if (++row % kChunk == 0) DrawChunk(plan, row / kChunk, of_rows.data());
+    }
+    --left;
+    out[i] = std::nearbyint(of_rows[row % kChunk] / quantum) * quantum + T{0};  // no -0
+  }
+}
+
+void SortedChunk(const Plan& plan, uint64_t /*chunk*/, const uint32_t* words, float* out) {
+  FloatChunk(plan, words, out);
+}
+
+void SortedChunk(const Plan& plan, uint64_t chunk, const uint32_t* words, double* out) {
+  std::array<uint32_t, kChunk> low;
+  FillWords(plan.key, chunk, low.data());
+  DoubleChunk(plan, words, low.data(), out);
+}
+
+// Values of a chunk of a floating distribution, structure included.
+template <typename T>
+void RealChunk(const Plan& plan, uint64_t chunk, T* out) {
+  std::array<uint32_t, kChunk> words;
+  switch (plan.structure.kind) {
+    case Structure::kConstantRows:
+      ConstantRowsChunk(plan, chunk, out);
+      return;
+    case Structure::kExactIntegers:
+      FillExactIntegers(plan.structure, chunk, out);
+      return;
+    case Structure::kSorted:
+      FillSortedWords(plan.structure, chunk, words.data());
+      if (plan.fill == Fill::kNormal) {
+        // As NormalBody reads them: the lower half of [0, 1) has the sign.
+        for (uint32_t& word : words) word = (word >> 31) == 0 ? word | 0x80000000u : ~word;
+      }
+      SortedChunk(plan, chunk, words.data(), out);
+      return;
+    default:
+      DrawChunk(plan, chunk, out);
+      Reshape(plan.structure, chunk, out);
   }
 }
 
@@ -244,18 +303,20 @@ void FillChunk(const Plan& plan, uint64_t chunk, std::byte* out) {
   const bool real = plan.fill == Fill::kNormal || plan.fill == Fill::kUniform;
   if (real && plan.dtype == DataType::kF64) {
     std::array<double, kChunk> values;
-    DoubleChunk(plan, chunk, values.data());
+    RealChunk(plan, chunk, values.data());
     std::memcpy(out, values.data(), sizeof(values));
+    return;
+  }
+  if (real) {
+    std::array<float, kChunk> values;
+    RealChunk(plan, chunk, values.data());
+    StoreFloats(values.data(), plan.dtype, out);
     return;
   }
   std::array<uint32_t, kChunk> words;
   FillWords(plan.key, chunk, words.data());
   if (plan.fill == Fill::kPacked || plan.fill == Fill::kPackedExtremes) {
     PackedChunk(plan, words.data(), out);
-  } else if (real) {
-    std::array<float, kChunk> values;
-    FloatChunk(plan, words.data(), values.data());
-    StoreFloats(values.data(), plan.dtype, out);
   } else {
     std::array<int32_t, kChunk> values;
     IntegerChunk(plan, words.data(), values.data());
@@ -267,7 +328,10 @@ absl::StatusOr<double> FactorOf(const std::string& name) {
   if (name == "x3") return 3.0;
   if (name == "x0.01") return 0.01;
   if (name == "x-1") return -1.0;
-  if (name == "x1" || name == "min" || name == "max" || name == "extremes") return 1.0;
+  if (name == "x1" || name == "min" || name == "max" || name == "extremes" ||
+      StructureByName(name) != Structure::kNone) {
+    return 1.0;
+  }
   return absl::InvalidArgumentError(
       absl::StrCat("input case ", Quoted(name), " is not one of the battery"));
 }
@@ -336,6 +400,12 @@ absl::StatusOr<Plan> MakePlan(const v1::Problem& problem, const ResolvedWorkload
     plan.factor = tensor->scalable() ? factor : 1.0;
     ASSAY_RETURN_IF_ERROR(
         PlanDistribution(tensor->distribution(), input_case.name, workload.axes, &plan));
+    const Structure structure = StructureByName(input_case.name);
+    if (structure != Structure::kNone) {
+      plan.structure =
+          PlanStructure(problem, workload, tensor_index, structure,
+                        KeyOf(seed, kAllTensors, input_case.name), plan.key, plan.span);
+    }
     return plan;
   }
   const v1::Distribution* distribution = &tensor->distribution();

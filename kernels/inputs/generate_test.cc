@@ -14,6 +14,7 @@
 #include "gtest/gtest.h"
 #include "kernels/half.h"
 #include "kernels/inputs/inputs.h"
+#include "kernels/inputs/structure.h"
 #include "kernels/testing/problems.h"
 
 namespace assay {
@@ -307,12 +308,14 @@ TEST(BatteryTest, FollowsTheInputs) {
   v1::Problem problem = OneInput("F32", "normal { stddev: 1 }");
   EXPECT_THAT(Names(problem), ElementsAre("x1"));
   problem.mutable_tensors(0)->set_scalable(true);
-  EXPECT_THAT(Names(problem), ElementsAre("x1", "x3", "x0.01", "x-1"));
+  const std::vector<std::string> scalable = Names(problem);
+  EXPECT_EQ(scalable.size(), 4 + StructureNames().size());
+  EXPECT_EQ(scalable[3], "x-1");
   auto* ties = problem.add_input_cases();
   ties->set_name("ties");
   ties->add_overrides()->set_tensor("x");
   ties->mutable_overrides(0)->mutable_distribution()->mutable_uniform_int()->set_high(1);
-  EXPECT_THAT(Names(problem), ElementsAre("x1", "x3", "x0.01", "x-1", "ties"));
+  EXPECT_EQ(Names(problem).size(), scalable.size() + 1);
   EXPECT_EQ(InputBattery(problem).back().problem_case, 0);
   for (const float v : Generate<float>(problem, 100, InputBattery(problem).back())) {
     EXPECT_TRUE(v == 0 || v == 1);

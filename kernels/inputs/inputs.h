@@ -17,16 +17,22 @@ namespace assay {
 
 // One way to fill all inputs of a workload.
 struct InputCaseSpec {
-  std::string
-      name;  // "x1", "x3", "x0.01", "x-1", "min", "max", "extremes", or that of a problem's case
+  // "x1", "x3", "x0.01", "x-1", "mixed", "heavy_tail", "constant_rows", "one_hot", "sorted",
+  // "cancelling", "exact_integers", "min", "max", "extremes", or that of a problem's case.
+  std::string name;
   // Index into problem.input_cases, or -1 for the built-in battery.
   int problem_case = -1;
 };
 
-// The battery of a problem: x1 always; x3, x0.01, x-1 when some input is scalable; min, max and
-// "extremes" (min and max mixed) when some input has an integer distribution; then the problem's
-// own cases. Fixed order.
+// The battery of a problem: x1 always; x3, x0.01, x-1 and the cases with structure (see
+// structure.h) when some input is scalable, less those that the problem replaces or leaves out;
+// min, max and "extremes" (min and max mixed) when some input has an integer distribution; then the
+// problem's own cases. Fixed order.
 std::vector<InputCaseSpec> InputBattery(const v1::Problem& problem);
+
+// Whether a large workload is shown only a drawn few of these: the scales and structures that every
+// problem has alike.
+bool IsDrawnInputCase(const InputCaseSpec& input_case);
 
 // Fills `out`, the bytes of input tensor `tensor_index` (index into workload.tensors), for one
 // case. Deterministic in (seed, tensor index, case), the same bits on every machine. The seed

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/candidate.h"
+#include "kernels/contract.h"
 #include "kernels/problem.h"
 #include "server/gate/gate.h"
 #include "server/services/identity.h"
@@ -167,6 +168,18 @@ absl::Status CheckLevel(const v1::Evaluation& sent, bool has_baseline, v1::Evalu
   return absl::OkStatus();
 }
 
+// Who rounds more has less to do.
+absl::Status CheckSameContract(const v1::Candidate& judged, const v1::Candidate& base,
+                               const v1::Problem& problem) {
+  ASSAY_ASSIGN_OR_RETURN(const auto* ours, FindContract(problem, judged.spec().contract()));
+  ASSAY_ASSIGN_OR_RETURN(const auto* theirs, FindContract(problem, base.spec().contract()));
+  if (ours == theirs) return absl::OkStatus();
+  return Invalid("CONTRACT_MISMATCH",
+                 absl::StrCat("the candidate is held to contract ", Quoted(ours->name()),
+                              " and its baseline to ", Quoted(theirs->name()),
+                              "; times of different contracts say nothing of each other"));
+}
+
 absl::Status SetConfiguration(const v1::Evaluation& sent, const v1::CandidateSpec& spec,
                               v1::Evaluation* out) {
   if (spec.parameters().empty() && sent.configuration().empty()) return absl::OkStatus();
@@ -315,6 +328,7 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
     ASSAY_RETURN_IF_ERROR(
         Annotate(CheckCandidateAgainstProblem(*base, *problem), "baseline_candidate"));
   }
+  if (base != nullptr) ASSAY_RETURN_IF_ERROR(CheckSameContract(*judged, *base, *problem));
   ASSAY_RETURN_IF_ERROR(CheckWorkloads(sent, out.level(), *problem));
   out.mutable_workloads()->Swap(request->mutable_evaluation()->mutable_workloads());
   ASSAY_RETURN_IF_ERROR(SetConfiguration(sent, judged->spec(), &out));

@@ -351,6 +351,27 @@ TEST_F(AdmissionTest, NamesOfTheCandidateMustFitTheProblem) {
   }
 }
 
+TEST_F(AdmissionTest, BothOfAPairAreHeldToOneContract) {
+  v1::Problem problem = TwiceProblem();
+  for (const char* name : {"f32", "tf32"}) {
+    problem.add_contracts()->set_name(name);
+    problem.mutable_contracts()->rbegin()->set_accumulator(v1::F32);
+  }
+  catalogue_.Put(problem);
+  v1::CreateEvaluationRequest request = InlineRequest();
+  request.mutable_evaluation()->set_level(v1::PAIRED);
+  *request.mutable_baseline_candidate() = TwiceCandidate("twice", "// other\n");
+  ASSERT_OK(Admit(request));
+  request.mutable_candidate()->mutable_spec()->set_contract("f32");  // the first, named
+  ASSERT_OK(Admit(request));
+  request.mutable_candidate()->mutable_spec()->set_contract("tf32");
+  EXPECT_THAT(Admit(request), HasReason("CONTRACT_MISMATCH"));
+  request.mutable_baseline_candidate()->mutable_spec()->set_contract("tf32");
+  ASSERT_OK(Admit(request));
+  request.mutable_candidate()->mutable_spec()->set_contract("f64");
+  EXPECT_THAT(Admit(request), HasReason("CONTRACT_UNKNOWN"));
+}
+
 TEST_F(AdmissionTest, AStoredCandidateMayBeOlderThanTheProblem) {
   v1::Candidate old = stored_;
   old.mutable_spec()->add_parameters()->set_name("m");

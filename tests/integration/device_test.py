@@ -48,6 +48,19 @@ class Device(unittest.TestCase):
                     self.assertLessEqual(noted, {"order_dependence"}, outcome.get("findings"))
         self.assertGreater(count, 30)
 
+    def test_every_wrong_candidate_of_a_problem_is_incorrect(self):
+        count = 0
+        for problem in sorted(os.listdir(harness.PROBLEMS)):
+            folder = os.path.join(harness.PROBLEMS, problem, "candidates_wrong")
+            for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+                if not name.endswith((".cu", ".ptx")):
+                    continue
+                count += 1
+                with self.subTest(problem=problem, candidate=name):
+                    outcome = self.judge(os.path.join(folder, name), *self.small(problem))
+                    self.assertEqual(outcome["verdict"], "INCORRECT", outcome)
+        self.assertGreater(count, 0)
+
     def test_an_emulated_device_gives_no_time(self):
         outcome = self.judge(self.shipped("vector_add", "ptx_plain.ptx"), "--level", "quick")
         self.assertEqual(outcome["verdict"], "PASSED", outcome["message"])

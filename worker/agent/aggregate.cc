@@ -108,6 +108,7 @@ std::string ResultId(const internal::v1::WorkSpec& work, const ValueMap& configu
   digest.Add(protocol);
   digest.Add(outcome.environment().harness_version());
   digest.Add(outcome.environment().instruction_set());
+  if (!outcome.contract().empty()) digest.Add("contract").Add(outcome.contract());
   return digest.Finish();
 }
 

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/strings.h"
 #include "kernels/candidate.h"
+#include "kernels/contract.h"
 #include "worker/agent/aggregate.h"
 #include "worker/agent/build_plan.h"
 #include "worker/agent/verdict.h"
@@ -164,6 +165,16 @@ absl::StatusOr<bool> Judgement::Prepare() {
     return false;
   }
   configuration_ = *std::move(configuration);
+  absl::StatusOr<v1::Problem> judged =
+      ProblemUnderContract(runner_problem_, candidate.spec().contract());
+  if (!judged.ok()) {
+    SetUnsupported("CONTRACT_UNKNOWN", Sv(judged.status().message()), &outcome_);
+    return false;
+  }
+  runner_problem_ = *std::move(judged);
+  if (!runner_problem_.contracts().empty()) {
+    outcome_.set_contract(runner_problem_.contracts(0).name());
+  }
 
   std::vector<v1::WorkloadSelector> selectors(work_.evaluation().workloads().begin(),
                                               work_.evaluation().workloads().end());
@@ -297,6 +308,7 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     for (const auto& [axis, value] : task.item->workload.axes) {
       (*work.mutable_workload()->mutable_axes())[axis] = value;
     }
+    work.mutable_workload()->set_verify_only(task.item->workload.verify_only);
     work.set_battery(task.battery);
     work.set_measure(task.measure);
     work.set_preflight(task.preflight);
@@ -390,7 +402,7 @@ absl::StatusOr<bool> Judgement::RunCandidate() {
   for (const bool selected : {false, true}) {
     for (const Item& item : items_) {
       if (item.selected != selected) continue;
-      tasks.push_back({&item, selected, item.measure && level_ != v1::PAIRED, item.preflight});
+      tasks.push_back({&item, true, item.measure && level_ != v1::PAIRED, item.preflight});
     }
   }
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report, RunRunner(CandidateSubject(), tasks));

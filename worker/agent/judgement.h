@@ -114,7 +114,7 @@ class Judgement {
   const MeasureProtocol protocol_;
   const absl::Duration start_;
 
-  v1::Problem runner_problem_;  // without files
+  v1::Problem runner_problem_;  // without files; once prepared, under the candidate's contract
   ValueMap configuration_;
   std::vector<Item> items_;  // the selected ones first, in order
   Builder* candidate_builder_ = nullptr;

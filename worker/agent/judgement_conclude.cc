@@ -80,7 +80,7 @@ absl::StatusOr<bool> Judgement::MeasureBaselines() {
 }
 
 void Judgement::FillCeiling(const Item& item, v1::WorkloadResult* result) const {
-  const absl::StatusOr<WorkCost> cost = ComputeWorkCost(work_.problem(), item.workload);
+  const absl::StatusOr<WorkCost> cost = ComputeWorkCost(runner_problem_, item.workload);
   const double median_ns = result->measurement().median_ns();
   if (!cost.ok() || options_.calibration == nullptr || median_ns <= 0) return;
   // A handshake that measured longer than the calls that contain it is noise.
@@ -172,6 +172,7 @@ absl::Status Judgement::ConfirmImplausible() {
 void Judgement::Inspect() {
   Evidence evidence;
   evidence.candidate = &work_.candidate();
+  evidence.problem = &runner_problem_;
   for (const std::unique_ptr<Report>& report : reports_) evidence.reports.push_back(report.get());
   for (const v1::WorkloadResult& result : outcome_.workload_results()) {
     evidence.results.push_back(&result);

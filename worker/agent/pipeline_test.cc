@@ -16,7 +16,7 @@ using internal::v1::RunnerRequest;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST_F(PipelineTest, VerifiesSelectedWithTheBatteryAndTheOthersAlong) {
+TEST_F(PipelineTest, VerifiesTheOthersAlongWithTheSelectedAndAllWithTheBattery) {
   ASSERT_OK(Judge());
   EXPECT_EQ(outcome_.verdict(), v1::PASSED) << outcome_.DebugString();
   EXPECT_EQ(outcome_.reason(), "PASSED");
@@ -24,8 +24,10 @@ TEST_F(PipelineTest, VerifiesSelectedWithTheBatteryAndTheOthersAlong) {
   const RunnerRequest& request = runners_.requests[0];
   ASSERT_EQ(request.work_size(), 3);
   EXPECT_EQ(request.work(0).workload().name(), "odd");
-  EXPECT_FALSE(request.work(0).battery());
+  EXPECT_TRUE(request.work(0).battery());
+  EXPECT_TRUE(request.work(0).workload().verify_only());
   EXPECT_TRUE(request.work(1).battery());
+  EXPECT_FALSE(request.work(1).workload().verify_only());
   EXPECT_FALSE(request.work(1).measure());
   EXPECT_EQ(request.work(1).workload().axes().at("n"), 64);
   EXPECT_EQ(request.problem().files_size(), 0);
@@ -74,6 +76,41 @@ TEST_F(PipelineTest, TheResultIdFollowsTheContent) {
   work_.mutable_evaluation()->set_level(v1::QUICK);
   ASSERT_OK(Judge());
   EXPECT_NE(outcome_.result_id(), id);
+}
+
+TEST_F(PipelineTest, TheContractDecidesTheToleranceAndTheIdentity) {
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.contract(), "");
+  v1::ArithmeticContract& strict = *work_.mutable_problem()->add_contracts();
+  strict.set_name("f32");
+  strict.set_accumulator(v1::F32);
+  v1::ArithmeticContract& loose = *work_.mutable_problem()->add_contracts();
+  loose = strict;
+  loose.set_name("tf32");
+  loose.add_operand_roundings(v1::ArithmeticContract::TF32);
+  auto& instead = *loose.add_tolerances();
+  instead.set_tensor("y");
+  instead.mutable_tolerance()->set_kind(v1::TolerancePolicy::SCALED);
+  instead.mutable_tolerance()->set_relative_l2_max(1e-3);
+  instead.mutable_tolerance()->set_element_max(1e-2);
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.contract(), "f32");
+  const std::string id = outcome_.result_id();
+  EXPECT_EQ(runners_.requests.back().problem().tensors(1).tolerance().relative_l2_max(), 1e-6);
+
+  work_.mutable_candidate()->mutable_spec()->set_contract("tf32");
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.contract(), "tf32");
+  EXPECT_NE(outcome_.result_id(), id);
+  const v1::Problem& judged = runners_.requests.back().problem();
+  EXPECT_EQ(judged.tensors(1).tolerance().relative_l2_max(), 1e-3);
+  ASSERT_EQ(judged.contracts_size(), 1);
+  EXPECT_EQ(judged.contracts(0).name(), "tf32");
+
+  work_.mutable_candidate()->mutable_spec()->set_contract("absent");
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.verdict(), v1::UNSUPPORTED);
+  EXPECT_EQ(outcome_.reason(), "CONTRACT_UNKNOWN");
 }
 
 TEST_F(PipelineTest, FaultsMapToVerdicts) {

@@ -11,6 +11,7 @@ namespace assay {
 
 namespace v1 {
 class Candidate;
+class Problem;
 class WorkloadResult;
 }  // namespace v1
 namespace internal::v1 {
@@ -20,6 +21,8 @@ class RunnerReport;
 // What there is to look at. The pointers outlive the call.
 struct Evidence {
   const v1::Candidate* candidate = nullptr;
+  // Under the contract that the candidate is held to; null: not known. Without files.
+  const v1::Problem* problem = nullptr;
   std::vector<const internal::v1::RunnerReport*> reports;  // of the candidate's runners, in order
   std::vector<const v1::WorkloadResult*> results;          // with measurement and ceiling
 };
@@ -56,6 +59,7 @@ std::unique_ptr<Detector> MakeApproximationDependenceDetector();
 std::unique_ptr<Detector> MakeCarriedStateDetector();
 std::unique_ptr<Detector> MakeClockDependenceDetector();
 std::unique_ptr<Detector> MakeIdleLaunchDetector();
+std::unique_ptr<Detector> MakePrecisionDowngradeDetector();
 
 // The list: every detector. The first proof in this order decides the verdict.
 std::vector<std::unique_ptr<Detector>> AllDetectors();

@@ -17,6 +17,7 @@ std::vector<std::unique_ptr<Detector>> AllDetectors() {
   detectors.push_back(MakeCarriedStateDetector());
   detectors.push_back(MakeClockDependenceDetector());
   detectors.push_back(MakeIdleLaunchDetector());
+  detectors.push_back(MakePrecisionDowngradeDetector());
   return detectors;
 }
 

@@ -1,6 +1,7 @@
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/candidate.pb.h"
 #include "assay/v1/evaluation.pb.h"
+#include "assay/v1/problem.pb.h"
 #include "base/random.h"
 #include "gmock/gmock.h"
 #include "worker/detect/detector.h"
@@ -15,10 +16,10 @@ using ::testing::SizeIs;
 TEST(DetectorsTest, NamesAreDistinctAndStable) {
   std::vector<std::string> names;
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
-  EXPECT_THAT(names, ::testing::ElementsAre("stale_output", "hidden_work", "derived_answers",
-                                            "faster_than_ceiling", "bimodal_times",
-                                            "forbidden_source", "device_checks", "device_timers",
-                                            "order_dependence", "approximation_dependence"));
+  EXPECT_THAT(names, ::testing::ElementsAre(
+                         "stale_output", "hidden_work", "derived_answers", "faster_than_ceiling",
+                         "bimodal_times", "forbidden_source", "device_checks", "device_timers",
+                         "order_dependence", "approximation_dependence", "precision_downgrade"));
 }
 
 // A wrong output in one order is proof; sums that round differently are worth knowing, no more.
@@ -167,6 +168,115 @@ TEST(ApproximationDependenceTest, IsNoProof) {
   EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
   EXPECT_EQ(findings[0].verdict, 0);
   EXPECT_THAT(findings[0].evidence, HasSubstr("y[7] is 1.5, expected 2"));
+}
+
+// A product of 64 x 64 x 64 in f32: honest sums stay below 4.3e-6.
+class PrecisionDowngradeTest : public ::testing::Test {
+ protected:
+  PrecisionDowngradeTest() {
+    for (const char* name : {"m", "n", "k"}) problem_.add_axes()->set_name(name);
+    AddTensor("a", "m", "k", v1::Tensor::INPUT);
+    AddTensor("b", "k", "n", v1::Tensor::INPUT);
+    AddTensor("c", "m", "n", v1::Tensor::OUTPUT);
+    AddPermutation("a", 0);
+    AddPermutation("b", 1);
+    contract_ = problem_.add_contracts();
+    contract_->set_name("f32");
+    contract_->set_accumulator(v1::F32);
+    result_.set_workload("main");
+    for (const char* name : {"m", "n", "k"}) (*result_.mutable_axes())[name] = 64;
+    report_.add_workloads()->set_workload("main");
+    evidence_.reports = {&report_};
+    evidence_.results = {&result_};
+    evidence_.problem = &problem_;
+  }
+
+  void AddTensor(const char* name, const char* rows, const char* cols, v1::Tensor::Role role) {
+    v1::Tensor& tensor = *problem_.add_tensors();
+    tensor.set_name(name);
+    tensor.set_dtype(v1::F32);
+    tensor.set_role(role);
+    tensor.add_shape(rows);
+    tensor.add_shape(cols);
+    tensor.set_scalable(role == v1::Tensor::INPUT);
+  }
+
+  // Along one dimension of an input and of c: what is left of the input is summed.
+  void AddPermutation(const char* input, int dimension) {
+    v1::Transform::Permutation& permutation = *problem_.add_transforms()->mutable_permutation();
+    permutation.add_inputs()->set_tensor(input);
+    permutation.mutable_inputs(0)->set_dimension(dimension);
+    permutation.add_outputs()->set_tensor("c");
+    permutation.mutable_outputs(0)->set_dimension(dimension);
+  }
+
+  internal::v1::PrecisionEvidence& Add(const char* input_case, double error) {
+    internal::v1::PrecisionEvidence& out = *report_.mutable_workloads(0)->add_precision();
+    out.set_tensor("c");
+    out.set_input_case(input_case);
+    out.set_relative_l2(error);
+    out.set_element_count(4096);
+    return out;
+  }
+
+  std::vector<DetectorFinding> Inspect() {
+    return MakePrecisionDowngradeDetector()->Inspect(evidence_);
+  }
+
+  v1::Problem problem_;
+  v1::ArithmeticContract* contract_ = nullptr;
+  v1::WorkloadResult result_;
+  internal::v1::RunnerReport report_;
+  Evidence evidence_;
+};
+
+TEST_F(PrecisionDowngradeTest, HonestArithmeticIsNotSuspected) {
+  Add("x1", 4e-7).set_zero_trailing_bits(0);
+  Add("x1", 2e-6).set_zero_trailing_bits(-1);
+  Add("exact_integers", 0).set_zero_trailing_bits(-1);
+  EXPECT_THAT(Inspect(), IsEmpty());
+}
+
+TEST_F(PrecisionDowngradeTest, EachSignIsASuspicionWithItsNumbers) {
+  Add("x1", 3e-5).set_zero_trailing_bits(13);
+  Add("exact_integers", 2e-4).set_inexact_count(4000);
+  const auto findings = Inspect();
+  ASSERT_THAT(findings, SizeIs(3));
+  for (const DetectorFinding& finding : findings) {
+    EXPECT_EQ(finding.severity, v1::Finding::SUSPECT);
+    EXPECT_EQ(finding.verdict, 0);
+    EXPECT_EQ(finding.workload, "main");
+  }
+  EXPECT_THAT(findings[0].evidence, HasSubstr("last 13 mantissa bits"));
+  EXPECT_THAT(findings[1].evidence, HasSubstr("relative L2 error 3e-05 of c"));
+  EXPECT_THAT(findings[2].evidence, HasSubstr("4000 of 4096 elements"));
+}
+
+TEST_F(PrecisionDowngradeTest, TheContractDecidesWhatIsHonest) {
+  Add("x1", 3e-4).set_zero_trailing_bits(-1);
+  EXPECT_THAT(Inspect(), SizeIs(1));
+  contract_->add_operand_roundings(v1::ArithmeticContract::TF32);
+  EXPECT_THAT(Inspect(), IsEmpty());
+  contract_->clear_operand_roundings();
+  contract_->set_accumulator(v1::F16);
+  EXPECT_THAT(Inspect(), IsEmpty());
+  contract_->set_accumulator(v1::F64);
+  EXPECT_THAT(Inspect(), SizeIs(1));
+  problem_.clear_contracts();  // nobody promised anything
+  EXPECT_THAT(Inspect(), IsEmpty());
+}
+
+TEST_F(PrecisionDowngradeTest, NamesHowTheErrorGrows) {
+  Add("x1", 1e-5).set_zero_trailing_bits(-1);
+  internal::v1::RunnerWorkloadReport& longer = *report_.add_workloads();
+  longer.set_workload("long_k");
+  internal::v1::PrecisionEvidence& seen = *longer.add_precision();
+  seen.set_tensor("c");
+  seen.set_input_case("x1");
+  seen.set_relative_l2(4e-5);
+  const auto findings = Inspect();
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("from 1e-05 (main) to 4e-05 (long_k)"));
 }
 
 TEST(DeviceChecksTest, AFaultIsProofAtItsLineATrapIsNot) {

@@ -133,7 +133,7 @@ TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
     MakeTripleProblem(transforms, request_.mutable_problem());
     std::vector<std::byte> kept;
     const RunnerReport report = Run(Computing([&kept](int call, const Tensors& t) {
-      if (call <= 6) {
+      if (call <= 13) {
         Multiply(t, 3.0f);
         kept.assign(t[1].begin(), t[1].end());
       }
@@ -168,7 +168,7 @@ TEST_F(RunnerTest, AnAnswerOneCallLateIsRecognised) {
 TEST_F(RunnerTest, AMerelyWrongTimedCallIsNotStale) {
   AddWork("main", 64, true, true);
   const RunnerReport report =
-      Run(Computing([](int call, const Tensors& t) { Multiply(t, call <= 30 ? 3.0f : 2.5f); }));
+      Run(Computing([](int call, const Tensors& t) { Multiply(t, call <= 37 ? 3.0f : 2.5f); }));
   const RunnerWorkloadReport& work = report.workloads(0);
   EXPECT_FALSE(work.verification().passed());
   EXPECT_GT(work.failed_timed_call(), 0);
@@ -273,7 +273,7 @@ TEST_F(RunnerTest, AWrongAnswerToChangedInputsIsMerelyWrong) {
   AddWork("main", 64, true, true);
   // From the first call after verification and warm-up, in which the inputs change.
   const RunnerReport report = Run(Computing(
-      [](int call, const Tensors& tensors) { Multiply(tensors, call > 20 ? 2.5f : 3.0f); }));
+      [](int call, const Tensors& tensors) { Multiply(tensors, call > 27 ? 2.5f : 3.0f); }));
   EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
   EXPECT_EQ(report.workloads(0).reason(), "MISMATCH");
   EXPECT_EQ(report.workloads(0).verification().failed_case(), "a call with changed inputs");

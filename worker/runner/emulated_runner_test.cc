@@ -29,7 +29,7 @@ TEST_F(EmulatedRunnerTest, CountsOfTheFirstCallAreReported) {
   const RunnerWorkloadReport& work = report.workloads(0);
   EXPECT_TRUE(work.verification().passed()) << report.DebugString();
   // x1 in three orders, the others in one each.
-  EXPECT_EQ(work.verification().checked_call_count(), 6);
+  EXPECT_EQ(work.verification().checked_call_count(), 13);
   const v1::ObservedWork& observed = work.observed();
   EXPECT_EQ(observed.launches(), 1);
   EXPECT_EQ(observed.f32_flops(), 64);

@@ -9,6 +9,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
@@ -36,8 +38,10 @@ TEST_F(RunnerTest, ARightCandidatePassesTheBattery) {
   ASSERT_EQ(report.workloads_size(), 2);
   const v1::Verification& main = report.workloads(0).verification();
   EXPECT_TRUE(main.passed()) << report.DebugString();
-  EXPECT_THAT(main.cases(), ElementsAre("x1", "x3", "x0.01", "x-1"));
-  EXPECT_EQ(main.checked_call_count(), 5);  // x1 twice
+  EXPECT_THAT(main.cases(),
+              ElementsAre("x1", "x3", "x0.01", "x-1", "mixed", "heavy_tail", "constant_rows",
+                          "one_hot", "sorted", "cancelling", "exact_integers"));
+  EXPECT_EQ(main.checked_call_count(), 12);  // x1 twice
   EXPECT_EQ(main.input_fingerprint().size(), 64u);
   ASSERT_EQ(main.outputs_size(), 1);
   EXPECT_EQ(main.outputs(0).element_count(), 64);
@@ -45,6 +49,81 @@ TEST_F(RunnerTest, ARightCandidatePassesTheBattery) {
   EXPECT_THAT(report.workloads(1).verification().cases(), ElementsAre("x1"));
   EXPECT_THAT(report.walls(), ElementsAre("fake-wall"));
   EXPECT_THAT(report.output_log(), HasSubstr("fake output"));
+}
+
+// Which cases a large workload is shown follows from the nonce; x1 and the problem's own are always
+// among them.
+TEST_F(RunnerTest, ALargeWorkloadIsShownADrawnPartOfTheBattery) {
+  v1::InputCase& own = *request_.mutable_problem()->add_input_cases();
+  own.set_name("wide");
+  own.add_overrides()->set_tensor("x");
+  own.mutable_overrides(0)->mutable_distribution()->mutable_normal()->set_stddev(9);
+  AddWork("measured", 100'000, true, false);
+  AddWork("along", 100'001, true, false);
+  request_.mutable_work(1)->mutable_workload()->set_verify_only(true);
+  std::set<std::string> seen;
+  for (uint64_t nonce = 1; nonce <= 8; ++nonce) {
+    request_.set_nonce(nonce);
+    const RunnerReport report = Run(TripleCandidate());
+    ASSERT_EQ(report.workloads_size(), 2) << report.DebugString();
+    const auto& measured = report.workloads(0).verification().cases();
+    ASSERT_EQ(measured.size(), 5) << "x1, three that are drawn, the problem's own";
+    EXPECT_EQ(measured[0], "x1");
+    EXPECT_EQ(measured[4], "wide");
+    seen.insert(measured.begin() + 1, measured.begin() + 4);
+    const auto& along = report.workloads(1).verification().cases();
+    ASSERT_EQ(along.size(), 2);
+    EXPECT_EQ(along[0], "x1");
+  }
+  EXPECT_GE(seen.size(), 7u) << "of ten";
+}
+
+// The evidence of three candidates that a loose tolerance lets pass.
+TEST_F(RunnerTest, PrecisionShowsInBitsAndOnIntegers) {
+  v1::ArithmeticContract& contract = *request_.mutable_problem()->add_contracts();
+  contract.set_name("f32");
+  contract.set_accumulator(v1::F32);
+  v1::TolerancePolicy& loose = *request_.mutable_problem()->mutable_tensors(1)->mutable_tolerance();
+  loose.set_relative_l2_max(1e-2);
+  loose.set_element_max(1e-1);
+  AddWork("main", 64, true, false);
+  const auto narrow = [](float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    bits &= 0xffffe000;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  };
+  const struct {
+    const char* name;
+    std::function<float(float)> triple;
+    int zero_bits;
+    bool is_exact;
+  } rows[] = {
+      {"honest", [](float x) { return 3 * x; }, 0, true},
+      {"rounded operands", [&](float x) { return 3 * narrow(x); }, 11, false},
+      {"rounded output", [&](float x) { return narrow(3 * x); }, 13, false},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    const RunnerReport report = Run(Computing([&row](int, const Tensors& t) {
+      for (int i = 0; i < 64; ++i) Floats(t[1])[i] = row.triple(Floats(t[0])[i]);
+    }));
+    ASSERT_TRUE(report.workloads(0).verification().passed()) << report.DebugString();
+    ASSERT_EQ(report.workloads(0).precision_size(), 2);
+    const internal::v1::PrecisionEvidence& nominal = report.workloads(0).precision(0);
+    EXPECT_EQ(nominal.input_case(), "x1");
+    EXPECT_EQ(nominal.tensor(), "y");
+    EXPECT_EQ(nominal.zero_trailing_bits(), row.zero_bits);
+    EXPECT_EQ(nominal.relative_l2() < 1e-7, row.is_exact);
+    const internal::v1::PrecisionEvidence& integers = report.workloads(0).precision(1);
+    EXPECT_EQ(integers.input_case(), "exact_integers");
+    EXPECT_EQ(integers.element_count(), 64);
+    EXPECT_EQ(integers.inexact_count() == 0, row.is_exact);
+  }
+  // Where the contract allows rounding nobody demands exact sums.
+  contract.add_operand_roundings(v1::ArithmeticContract::TF32);
+  EXPECT_EQ(Run(TripleCandidate()).workloads(0).precision_size(), 1);
 }
 
 struct WrongRow {
@@ -216,7 +295,7 @@ TEST_F(RunnerTest, AGuestThatWasLostIsTheInfrastructures) {
 TEST_F(RunnerTest, OutputsOfTheWarmUpAreChecked) {
   AddWork("main", 64, true, true);
   const RunnerReport report = Run(Computing([](int call, const Tensors& t) {
-    Multiply(t, call <= 6 ? 3.0f : 0.0f);  // five calls verify
+    Multiply(t, call <= 13 ? 3.0f : 0.0f);  // twelve calls verify
   }));
   EXPECT_FALSE(report.workloads(0).verification().passed());
   EXPECT_EQ(report.workloads(0).verification().failed_case(), "the warm-up");

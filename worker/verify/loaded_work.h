@@ -111,6 +111,8 @@ class LoadedWork {
 
   // The candidate's outputs as they stand, in the problem's order.
   std::vector<std::vector<std::byte>> CopyOutputs();
+  // What Compare expects of an output, as the reference wrote it.
+  std::span<const std::byte> expected(size_t output) const { return want_[output]; }
   // Index into workload().tensors of an output.
   size_t output_index(size_t output) const { return input_count_ + output; }
 

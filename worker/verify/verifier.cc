@@ -6,10 +6,12 @@
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/problem.pb.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "worker/verify/carried_state.h"
 #include "worker/verify/dependence.h"
 #include "worker/verify/knock_out.h"
+#include "worker/verify/precision.h"
 
 namespace assay {
 namespace {
@@ -27,9 +29,55 @@ struct PlannedCase {
   bool first = false;  // called more than once on the same input
 };
 
-std::vector<PlannedCase> PlanCases(const v1::Problem& problem, bool battery) {
-  std::vector<InputCaseSpec> specs = InputBattery(problem);
-  if (!battery) specs.resize(1);
+// Of the cases that every problem has alike (scales and structures), a large workload is shown a
+// drawn few; which, nobody knows before.
+constexpr size_t kDrawnCases = 3;
+constexpr size_t kDrawnCasesVerifyOnly = 1;  // beside x1 alone
+// A workload up to this size is shown all cases: a call costs no more than its handshake. On an
+// emulated device it costs far more.
+constexpr double kSmallOperations = 1e6;
+constexpr double kSmallBytes = 256 << 10;
+constexpr double kSmallEmulatedScale = 1.0 / 32;
+
+bool IsSmall(const LoadedWork& work, bool is_emulated) {
+  const absl::StatusOr<WorkCost> cost = ComputeWorkCost(work.problem(), work.workload());
+  const double scale = is_emulated ? kSmallEmulatedScale : 1;
+  return cost.ok() && cost->operations <= scale * kSmallOperations &&
+         cost->footprint_bytes <= scale * kSmallBytes;
+}
+
+std::vector<InputCaseSpec> ChooseCases(const LoadedWork& work, const VerifyOptions& options,
+                                       bool is_emulated) {
+  std::vector<InputCaseSpec> specs = InputBattery(work.problem());
+  if (!options.battery) specs.resize(1);
+  if (!options.battery || IsSmall(work, is_emulated)) return specs;
+  const bool verify_only = work.workload().verify_only;
+  std::vector<size_t> drawn;
+  std::vector<bool> keep(specs.size(), false);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (IsDrawnInputCase(specs[i])) {
+      drawn.push_back(i);
+    } else {
+      keep[i] = i == 0 || !verify_only;
+    }
+  }
+  Random random(DeriveSeed(options.nonce, absl::StrCat("cases ", work.workload().name), 0));
+  const size_t wanted = verify_only ? kDrawnCasesVerifyOnly : kDrawnCases;
+  for (size_t count = 0; count < wanted && !drawn.empty(); ++count) {
+    const size_t at = random.Below(drawn.size());
+    keep[drawn[at]] = true;
+    drawn.erase(drawn.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  std::vector<InputCaseSpec> chosen;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (keep[i]) chosen.push_back(std::move(specs[i]));
+  }
+  return chosen;
+}
+
+std::vector<PlannedCase> PlanCases(const LoadedWork& work, const VerifyOptions& options,
+                                   bool is_emulated) {
+  std::vector<InputCaseSpec> specs = ChooseCases(work, options, is_emulated);
   std::vector<PlannedCase> cases;
   for (InputCaseSpec& spec : specs) {
     PlannedCase planned;
@@ -39,7 +87,7 @@ std::vector<PlannedCase> PlanCases(const v1::Problem& problem, bool battery) {
     cases.push_back(std::move(planned));
   }
   // A candidate that answers every call with its first result must meet a second content.
-  if (battery && cases.size() == 1) {
+  if (options.battery && cases.size() == 1) {
     PlannedCase again = cases[0];
     again.draw = 1;
     again.first = false;
@@ -136,7 +184,8 @@ absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& o
                                         internal::v1::RunnerWorkloadReport* report) {
   v1::Verification* const record = report->mutable_verification();
   VerifyResult result;
-  for (const PlannedCase& planned : PlanCases(work->problem(), options.battery)) {
+  const bool is_emulated = work->candidate().has_conditions();
+  for (const PlannedCase& planned : PlanCases(*work, options, is_emulated)) {
     const uint64_t seed =
         DeriveSeed(options.nonce, absl::StrCat("verify ", work->workload().name), planned.draw);
     ASSAY_ASSIGN_OR_RETURN(result.step, work->DrawBase(planned.spec, seed));
@@ -154,6 +203,7 @@ absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& o
       record->set_failed_case(result.input_case);
       return result;
     }
+    if (planned.draw == 0) GatherPrecision(planned.spec.name, work, report);
   }
   record->set_passed(true);
   return result;

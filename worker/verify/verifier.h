@@ -19,7 +19,9 @@ class RunnerWorkloadReport;
 }
 
 struct VerifyOptions {
-  // All input cases of the problem; otherwise x1 alone.
+  // The battery; otherwise x1 alone. A small workload is shown all of it. A large one is shown x1,
+  // and of the scales and structures three that are drawn from the nonce, or one where it is only
+  // verified; a measured one all others too.
   bool battery = true;
   // Every input and every order follows from it.
   uint64_t nonce = 0;
