@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/fleet.pb.h"
+#include "base/file.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
@@ -173,6 +175,12 @@ void Judgement::Inspect() {
   Evidence evidence;
   evidence.candidate = &work_.candidate();
   evidence.problem = &runner_problem_;
+  // Its scans only note, so that one that cannot be made loses nothing else.
+  const absl::StatusOr<std::string> artifact =
+      ReadFile(candidate_.artifact_path, limits::kArtifactBytesMax);
+  if (artifact.ok()) {
+    (options_.device.has_value() ? evidence.ptx : evidence.shared_object) = *artifact;
+  }
   for (const std::unique_ptr<Report>& report : reports_) evidence.reports.push_back(report.get());
   for (const v1::WorkloadResult& result : outcome_.workload_results()) {
     evidence.results.push_back(&result);

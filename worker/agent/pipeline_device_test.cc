@@ -1,4 +1,5 @@
 // The pipeline of a worker with a real device, between a fake builder and fake runners.
+#include "base/file.h"
 #include "gmock/gmock.h"
 #include "worker/agent/canary.h"
 #include "worker/testing/pipeline_fixture.h"
@@ -76,6 +77,24 @@ TEST_F(PipelineDeviceTest, PreflightsWhatIsOnlyVerifiedAndTimesTheRest) {
   EXPECT_EQ(outcome_.environment().device_model(), "Some GPU");
   EXPECT_EQ(outcome_.environment().instruction_set(), "sm_90 CUDA 12.8");
   EXPECT_FALSE(pipeline().is_device_suspect());
+}
+
+TEST_F(PipelineDeviceTest, DetectorsSeeWhatWasBuilt) {
+  ASSERT_OK_AND_ASSIGN(const TemporaryDirectory directory,
+                       TemporaryDirectory::Create("pipeline-device-test"));
+  ptx_.artifacts["kernel.cc"] = directory.path() + "/kernel.ptx";
+  ASSERT_OK(WriteFileAtomically(ptx_.artifacts["kernel.cc"],
+                                ".version 8.0\n.target sm_80\n.entry triple()\n{\n"
+                                "mov.u64 %rd1, %clock64;\ncvt.rn.f16.f32 %rs1, %f1;\nret;\n}\n"));
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.verdict(), v1::PASSED) << "a scan only notes";
+  std::vector<std::string> noted;
+  for (const v1::Finding& finding : outcome_.findings()) {
+    if (finding.evidence().find("in triple at PTX line") == std::string::npos) continue;
+    EXPECT_EQ(finding.severity(), v1::Finding::NOTICE);
+    noted.push_back(finding.detector());
+  }
+  EXPECT_THAT(noted, ::testing::ElementsAre("device_instructions", "precision_instructions"));
 }
 
 TEST_F(PipelineDeviceTest, PairsRunEachCandidateByItsOwnPlan) {

@@ -92,7 +92,7 @@ absl::StatusOr<BuildResult> BuildThroughCache(const BuildCache& cache, const std
       absl::StrAppend(&result.log, inspection.log);
       result.diagnostics.insert(result.diagnostics.begin(), inspection.diagnostics.begin(),
                                 inspection.diagnostics.end());
-      result.reason = "COMPILE_FAILED";
+      result.reason = inspection.reason;
       result.duration = absl::Now() - start;
       return result;
     }

@@ -28,8 +28,9 @@ std::string BuildKey(const std::vector<std::string>& identity, const BuildReques
 
 // What a further look at an artifact gives.
 struct Inspection {
-  bool refused = false;  // the artifact cannot be used; `diagnostics` say why
-  std::string report;    // kept beside the artifact
+  bool refused = false;                   // the artifact cannot be used; `diagnostics` say why
+  std::string reason = "COMPILE_FAILED";  // when refused
+  std::string report;                     // kept beside the artifact
   std::string log;
   std::vector<BuildDiagnostic> diagnostics;
 };

@@ -40,7 +40,7 @@
 namespace assay {
 namespace {
 
-constexpr char kBuilderVersion[] = "cuda-builder-1";
+constexpr char kBuilderVersion[] = "cuda-builder-2";
 constexpr char kHelperInside[] = "/assay/assay-nvrtc";
 constexpr char kLibraryInside[] = "/cuda/lib";
 constexpr char kPchInside[] = "/cuda/headers.pch";

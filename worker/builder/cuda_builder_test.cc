@@ -262,9 +262,8 @@ TEST_F(CudaBuilderTest, WhatOnlyPtxasSeesIsACompileError) {
     const char* text;
   } rows[] = {
       {"extern \"C\" __global__ void f(float* x) { asm(\"nothing x;\"); *x = 1; }\n", "nothing"},
-      {"extern \"C\" __device__ float gone(float);\n"
-       "extern \"C\" __global__ void f(float* x) { *x = gone(*x); }\n",
-       "Unresolved extern function 'gone'"},
+      {"extern \"C\" __global__ void f(float* x) { asm(\"add.f32 %0, 1;\" : \"+f\"(*x)); }\n",
+       "'add'"},
   };
   for (const auto& row : rows) {
     const BuildResult result = Build(Request(row.source));
@@ -272,6 +271,41 @@ TEST_F(CudaBuilderTest, WhatOnlyPtxasSeesIsACompileError) {
     EXPECT_EQ(result.reason, "COMPILE_FAILED");
     ASSERT_FALSE(result.diagnostics.empty()) << result.log;
     EXPECT_THAT(result.log, HasSubstr(row.text));
+  }
+}
+
+TEST_F(CudaBuilderTest, WhatReachesBeyondTheModuleOrTheCallIsRefused) {
+  const struct {
+    const char* source;
+    const char* reason;
+    int line;
+  } rows[] = {
+      {"extern \"C\" __device__ float gone(float);\n"
+       "extern \"C\" __global__ void f(float* x) { *x = gone(*x); }\n",
+       "UNDEFINED_SYMBOL", 2},
+      {"extern \"C\" __device__ int cudaGraphLaunch(void*, void*);\n"
+       "extern \"C\" __global__ void f(void** x) {\n  cudaGraphLaunch(x[0], x[1]);\n}\n",
+       "DEVICE_LAUNCH_FORBIDDEN", 3},
+      {"#define PASTE(a, b) a##b\n"
+       "extern \"C\" __global__ void f(float* x) {\n"
+       "  asm volatile(\"griddep\" PASTE(, \"control.launch_\") \"dependents;\");\n  *x = 1;\n}\n",
+       "DEPENDENT_LAUNCH_FORBIDDEN", 3},
+      {"#include <assert.h>\n#include <stdio.h>\n"
+       "extern \"C\" __global__ void f(int* x) { assert(*x); printf(\"%d\", *x); }\n",
+       "", 0},
+  };
+  // It does not take a ptxas.
+  CudaBuilderOptions options = Options();
+  options.resource_report = false;
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.source);
+    const BuildResult result = BuildWith(options, Request(row.source));
+    EXPECT_EQ(result.ok, *row.reason == '\0') << result.log;
+    EXPECT_EQ(result.reason, row.reason);
+    if (result.ok) continue;
+    ASSERT_FALSE(result.diagnostics.empty());
+    EXPECT_EQ(result.diagnostics[0].file, "kernel.cu");
+    EXPECT_EQ(result.diagnostics[0].line, row.line);
   }
 }
 

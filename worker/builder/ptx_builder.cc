@@ -20,7 +20,7 @@
 namespace assay {
 namespace {
 
-constexpr char kBuilderVersion[] = "ptx-builder-1";
+constexpr char kBuilderVersion[] = "ptx-builder-2";
 
 class PtxBuilder : public Builder {
  public:

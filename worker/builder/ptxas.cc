@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "worker/builder/compile_run.h"
 #include "worker/builder/cuda_diagnostics.h"
+#include "worker/builder/forbidden_device_code.h"
 #include "worker/sandbox/text.h"
 
 namespace assay {
@@ -62,6 +63,12 @@ std::string RealArchitecture(std::string_view virtual_architecture) {
 
 absl::StatusOr<Inspection> InspectPtx(const PtxasOptions& options, std::string_view ptx) {
   Inspection inspection;
+  if (std::optional<ForbiddenDeviceCode> forbidden = FindForbiddenDeviceCode(ptx)) {
+    inspection.refused = true;
+    inspection.reason = std::move(forbidden->reason);
+    inspection.diagnostics.push_back(std::move(forbidden->diagnostic));
+    return inspection;
+  }
   if (options.program.empty()) return inspection;
   std::string target = options.target;
   const std::string_view declared = DeclaredTarget(ptx);

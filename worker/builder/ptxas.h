@@ -1,4 +1,5 @@
-// ptxas in the build sandbox: what PTX takes of a device, and whether it can be assembled at all.
+// What follows a build of device code: whether a candidate may do what it does, and by ptxas in the
+// build sandbox what it takes of a device, and whether it can be assembled at all.
 #ifndef ASSAY_WORKER_BUILDER_PTXAS_H_
 #define ASSAY_WORKER_BUILDER_PTXAS_H_
 
@@ -12,7 +13,7 @@
 namespace assay {
 
 struct PtxasOptions {
-  std::string program;  // path here; empty: nothing is done
+  std::string program;  // path here; empty: it is not asked
   std::string target;   // "sm_80", which the PTX's own target replaces where that is higher
   CompileLimits compile_limits;
   int slot = 0;
@@ -21,7 +22,8 @@ struct PtxasOptions {
 // "compute_90a" to "sm_90a".
 std::string RealArchitecture(std::string_view virtual_architecture);
 
-// Thread-safe; blocks. PTX that ptxas does not assemble for a fault of its own (an unknown
+// Thread-safe; blocks. PTX with forbidden device code is refused for that, whatever is installed;
+// see forbidden_device_code.h. PTX that ptxas does not assemble for a fault of its own (an unknown
 // instruction, an undefined function) is refused. When ptxas is missing, older than the PTX, or
 // meets a limit, there is no report, and the PTX stands.
 absl::StatusOr<Inspection> InspectPtx(const PtxasOptions& options, std::string_view ptx);

@@ -23,6 +23,10 @@ struct Evidence {
   const v1::Candidate* candidate = nullptr;
   // Under the contract that the candidate is held to; null: not known. Without files.
   const v1::Problem* problem = nullptr;
+  // What was built: of a device-tier candidate its PTX, of a host-tier one its shared object.
+  // Empty: nothing was built, or the artifact cannot be read.
+  std::string_view ptx;
+  std::string_view shared_object;
   std::vector<const internal::v1::RunnerReport*> reports;  // of the candidate's runners, in order
   std::vector<const v1::WorkloadResult*> results;          // with measurement and ceiling
 };
@@ -60,8 +64,17 @@ std::unique_ptr<Detector> MakeCarriedStateDetector();
 std::unique_ptr<Detector> MakeClockDependenceDetector();
 std::unique_ptr<Detector> MakeIdleLaunchDetector();
 std::unique_ptr<Detector> MakePrecisionDowngradeDetector();
+std::unique_ptr<Detector> MakeDeviceInstructionsDetector();
+std::unique_ptr<Detector> MakePrecisionInstructionsDetector();
+std::unique_ptr<Detector> MakeLibraryCallsDetector();
+std::unique_ptr<Detector> MakeEmbeddedBinaryDetector();
+std::unique_ptr<Detector> MakeFpEnvironmentDetector();
+std::unique_ptr<Detector> MakeReviewerTextDetector();
 
-// The list: every detector. The first proof in this order decides the verdict.
+// The list: every detector. The first proof in this order decides the verdict: first what proves
+// outputs or accesses wrong, then what proves gaming, then what is only implausible; after them
+// detectors that suspect, and at the end those that only note. A scan of text, source or built code
+// is a tripwire: it notes, and never condemns or suspects.
 std::vector<std::unique_ptr<Detector>> AllDetectors();
 
 }  // namespace assay

@@ -17,9 +17,12 @@ TEST(DetectorsTest, NamesAreDistinctAndStable) {
   std::vector<std::string> names;
   for (const auto& detector : AllDetectors()) names.emplace_back(detector->name());
   EXPECT_THAT(names, ::testing::ElementsAre(
-                         "stale_output", "hidden_work", "derived_answers", "faster_than_ceiling",
-                         "bimodal_times", "forbidden_source", "device_checks", "device_timers",
-                         "order_dependence", "approximation_dependence", "precision_downgrade"));
+                         "device_checks", "order_dependence", "stale_output", "carried_state",
+                         "clock_dependence", "hidden_work", "faster_than_ceiling",
+                         "derived_answers", "device_timers", "idle_launch", "precision_downgrade",
+                         "bimodal_times", "approximation_dependence", "fp_environment", "device_instructions",
+                         "precision_instructions", "library_calls", "embedded_binary",
+                         "forbidden_source", "reviewer_text"));
 }
 
 // A wrong output in one order is proof; sums that round differently are worth knowing, no more.
@@ -474,7 +477,7 @@ TEST(ForbiddenSourceTest, WordsInCodeWithTheirLines) {
       "/* clock_gettime\n"
       "   syscall */ int my_syscalls = 0;\n"
       "asm volatile(\"rdtsc\" : \"=a\"(t));\n"
-      "auto t = std::chrono::steady_clock::now();\n");
+      "auto t = __rdpmc(0);\n");
   Evidence evidence;
   evidence.candidate = &candidate;
   const auto findings = MakeForbiddenSourceDetector()->Inspect(evidence);

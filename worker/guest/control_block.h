@@ -42,6 +42,14 @@ enum class GuestAction : uint32_t {
   kEmpty = 1,   // a function that does nothing
 };
 
+// Bits of GuestControlBlock::fp_control: in the lower half those of MXCSR, in the upper those of
+// the x87 control word.
+inline constexpr uint32_t kFpSubnormalsAreZeroBits = 0x0040;
+inline constexpr uint32_t kFpTrapBits = 0x1f80;
+inline constexpr uint32_t kFpRoundingBits = 0x6000;
+inline constexpr uint32_t kFpFlushBits = 0x8000;
+inline constexpr uint32_t kFpX87Bits = 0xffff0000;
+
 struct GuestFaultRecord {
   std::atomic<uint32_t> kind{0};  // values of assay.internal.v1.GuestFault.Kind; written last
   int32_t signal = 0;
@@ -56,6 +64,9 @@ struct alignas(64) GuestControlBlock {
   std::atomic<uint32_t> action{0};               // GuestAction
   alignas(64) std::atomic<uint32_t> state{0};    // GuestState; futex word
   std::atomic<uint32_t> armed{0};                // the command for which the guest is armed
+  // Control bits of floating point that differed from their defaults after some call. The defaults
+  // hold again at the next.
+  std::atomic<uint32_t> fp_control{0};
   // Question and answer share a cache line, so that one transfer each way is enough: a third less
   // than with a line each.
   alignas(64) std::atomic<uint64_t> go{0};

@@ -250,11 +250,29 @@ void FenceStores() {
 #endif
 }
 
-// What the candidate may have changed about arithmetic in its last call is undone.
+#if defined(__x86_64__)
+constexpr uint32_t kMxcsrDefault = 0x1f80;
+constexpr uint32_t kMxcsrControl = 0xffc0;  // the rest is flags, which any arithmetic may set
+constexpr uint32_t kX87Default = 0x037f;
+constexpr uint32_t kX87Control = 0x0f3f;
+#endif
+
+// What the candidate may have changed about arithmetic in its last call, or while it was loaded, is
+// undone.
 void ResetFloatingPoint() {
 #if defined(__x86_64__)
   asm volatile("fninit");
-  _mm_setcsr(0x1f80);
+  _mm_setcsr(kMxcsrDefault);
+#endif
+}
+
+void NoteFloatingPoint() {
+#if defined(__x86_64__)
+  uint16_t x87 = 0;
+  asm volatile("fnstcw %0" : "=m"(x87));
+  const uint32_t changed = ((_mm_getcsr() ^ kMxcsrDefault) & kMxcsrControl) |
+                           (((x87 ^ kX87Default) & kX87Control) << 16);
+  if (changed != 0) g_block->fp_control.fetch_or(changed, std::memory_order_relaxed);
 #endif
 }
 
@@ -282,6 +300,7 @@ __attribute__((noinline)) void Empty(void* const* tensors, const int64_t* axes) 
     function(tensors, axes);
     FenceStores();
     g_block->done.store(turn, std::memory_order_release);
+    NoteFloatingPoint();
     SetState(GuestState::kLoaded);
   }
 }

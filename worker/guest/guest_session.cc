@@ -206,6 +206,9 @@ class Session : public GuestSession {
     if (!end_.has_value()) Drain();
     return CleanText(output_);
   }
+  uint32_t fp_control_bits() const override {
+    return control_.block->fp_control.load(std::memory_order_relaxed);
+  }
   int pid() const override { return pid_; }
   const std::vector<std::string>& walls() const override { return process_->walls(); }
   const std::vector<std::string>& missing_walls() const override {

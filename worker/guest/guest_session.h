@@ -158,6 +158,10 @@ class GuestSession {
   // Set once the guest has failed, was killed or timed out.
   virtual const std::optional<GuestEnd>& ended() const = 0;
 
+  // Control bits of floating point that the candidate's calls left changed, as in control_block.h:
+  // a claim, since the candidate shares the process that tells. 0 where there is no such process.
+  virtual uint32_t fp_control_bits() const { return 0; }
+
   // stdout and stderr of the candidate so far, capped.
   virtual std::string output() = 0;
 

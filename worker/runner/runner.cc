@@ -246,6 +246,7 @@ class Execution {
       report_->set_measure_ns(report_->measure_ns() +
                               absl::ToInt64Nanoseconds(clock_->Monotonic() - measure_start));
     }
+    out->set_fp_control_bits(loaded->candidate().fp_control_bits());
     NoteGuest(&loaded->candidate());
     if (LoadedBytes(loaded->workload()) <= kRetiredBytesMax) {
       auto [candidate, reference] = loaded->ReleaseGuests();

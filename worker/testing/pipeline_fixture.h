@@ -39,13 +39,16 @@ class FakeBuilder : public Builder {
       return result;
     }
     result.ok = true;
-    result.artifact_path = absl::StrCat("/artifacts/", source);
+    const auto artifact = artifacts.find(source);
+    result.artifact_path =
+        artifact == artifacts.end() ? absl::StrCat("/artifacts/", source) : artifact->second;
     result.artifact_digest = absl::StrCat("digest of ", source);
     return result;
   }
 
   std::map<std::string, std::string> failures;
   std::map<std::string, absl::Status> statuses;
+  std::map<std::string, std::string> artifacts;  // paths; by default none that exists
   std::vector<BuildRequest> requests;
 
  private:
