@@ -35,7 +35,9 @@
 #include "worker/measure/machine.h"
 #include "worker/options.h"
 #include "worker/runner/runner_client.h"
+#include "worker/sandbox/required_walls.h"
 #include "worker/sandbox/sandbox.h"
+#include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
@@ -168,9 +170,14 @@ std::shared_ptr<internal::v1::RegisterWorkerRequest> Describe(const WorkerOption
     environment.set_instruction_set(parts->backend.instruction_set);
     environment.set_device_model(parts->backend.model);
   }
-  const Walls walls = ProbeWalls();
-  for (const std::string& wall : walls.standing) environment.add_walls(wall);
-  for (const std::string& wall : walls.missing) environment.add_missing_walls(wall);
+  for (const WallProbe& wall : ProbeWalls()) {
+    // A weaker one is missing; what stands instead is the operator's to weigh.
+    if (wall.state == WallState::kStanding) {
+      environment.add_walls(wall.name);
+    } else {
+      environment.add_missing_walls(wall.name);
+    }
+  }
   return request;
 }
 
@@ -220,6 +227,10 @@ absl::StatusOr<DeviceParts> MakeDevice(const WorkerOptions& options, RunnerSourc
 }
 
 absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
+  if (!options.required_walls.empty()) {
+    ASSAY_RETURN_IF_ERROR(ProcessSlots().status());
+    ASSAY_RETURN_IF_ERROR(CheckWalls(options.required_walls, ProbeWalls()));
+  }
   const MachineFacts machine = ReadMachineFacts("");
   const CorePlacement cores = PlaceCores(machine);
   ASSAY_RETURN_IF_ERROR(CreateDirectories(options.state_directory));

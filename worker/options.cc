@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -9,9 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/address.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "worker/sandbox/required_walls.h"
 
 namespace assay {
 namespace {
@@ -86,6 +89,19 @@ absl::Status SetValue(const std::string& flag, const std::string& value, WorkerO
           absl::StrCat("--calibration takes quick or full, not '", value, "'"));
     }
     options->quick_calibration = value == "quick";
+  } else if (flag == "--require-wall") {
+    if (std::find(AllWalls().begin(), AllWalls().end(), value) == AllWalls().end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--require-wall takes one of ", absl::StrJoin(AllWalls(), ", "), ", not '", value, "'"));
+    }
+    options->required_walls.push_back(value);
+  } else if (flag == "--require-walls") {
+    if (value != "all") {
+      return absl::InvalidArgumentError(absl::StrCat("--require-walls takes all, not '", value,
+                                                     "'; name one with "
+                                                     "--require-wall"));
+    }
+    options->required_walls = AllWalls();
   } else {
     return absl::InvalidArgumentError(absl::StrCat("unknown flag ", flag));
   }
@@ -119,6 +135,18 @@ absl::StatusOr<WorkerOptions> ParseWorkerOptions(const std::vector<std::string>&
     ASSAY_RETURN_IF_ERROR(SetValue(flag, value, &options));
   }
   if (options.server.empty()) return absl::InvalidArgumentError("--server is missing");
+  if (options.allow_unsandboxed && !options.required_walls.empty()) {
+    return absl::InvalidArgumentError("--allow-unsandboxed leaves no wall to require");
+  }
+  if (!options.allow_unsandboxed) {
+    for (const std::string& wall : DefaultRequiredWalls(geteuid() == 0)) {
+      options.required_walls.push_back(wall);
+    }
+    std::sort(options.required_walls.begin(), options.required_walls.end());
+    options.required_walls.erase(
+        std::unique(options.required_walls.begin(), options.required_walls.end()),
+        options.required_walls.end());
+  }
   if (options.name.empty()) options.name = DefaultName();
   if (options.state_directory.empty()) {
     options.state_directory = DefaultStateDirectory(options.name);

@@ -11,7 +11,8 @@ namespace assay {
 
 inline constexpr char kWorkerUsage[] =
     "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--device "
-    "cpu|cuda[:N]|emulated:sm_80] [--calibrate] [--calibration quick|full] [--allow-unsandboxed]";
+    "cpu|cuda[:N]|emulated:sm_80] [--calibrate] [--calibration quick|full] "
+    "[--require-wall NAME]... [--require-walls all] [--allow-unsandboxed]";
 
 // What a worker judges on.
 struct WorkerDevice {
@@ -30,6 +31,9 @@ struct WorkerOptions {
   bool calibrate = false;          // --calibrate: measure the ceilings even when they are known
   bool quick_calibration = false;  // --calibration quick|full; quick ones of a GPU are none at all
   bool allow_unsandboxed = false;  // --allow-unsandboxed: for sanitizer builds and development
+  // Walls that have to stand: DefaultRequiredWalls, each --require-wall NAME, all by
+  // --require-walls all; none with --allow-unsandboxed.
+  std::vector<std::string> required_walls;
 };
 
 // INVALID_ARGUMENT says what is wrong. Both "--name x" and "--name=x".

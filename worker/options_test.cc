@@ -1,12 +1,16 @@
 #include "worker/options.h"
 
+#include <unistd.h>
+
 #include "base/test_matchers.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
+#include "worker/sandbox/required_walls.h"
 
 namespace assay {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAreArray;
 
 TEST(WorkerOptionsTest, TakesBothForms) {
   ASSERT_OK_AND_ASSIGN(const WorkerOptions options,
@@ -37,11 +41,31 @@ TEST(WorkerOptionsTest, NamesWhatIsWrong) {
       {{"--server=judge:7400", "--device=cuda:"}, "not 'cuda:'"},
       {{"--server=judge:7400", "--device=cuda:-1"}, "not 'cuda:-1'"},
       {{"--server=judge:7400", "--device=cuda:64"}, "not 'cuda:64'"},
+      {{"--server=judge:7400", "--require-wall=moat"}, "seccomp, uid, rlimits"},
+      {{"--server=judge:7400", "--require-wall"}, "--require-wall needs a value"},
+      {{"--server=judge:7400", "--require-walls=none"}, "--require-walls takes all, not 'none'"},
+      {{"--server=judge:7400", "--allow-unsandboxed", "--require-wall=uid"}, "no wall to require"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(ParseWorkerOptions(c.arguments),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
+}
+
+TEST(WorkerOptionsTest, RequiresWalls) {
+  const std::vector<std::string> defaults = DefaultRequiredWalls(geteuid() == 0);
+  ASSERT_OK_AND_ASSIGN(WorkerOptions options, ParseWorkerOptions({"--server=judge:7400"}));
+  EXPECT_THAT(options.required_walls, UnorderedElementsAreArray(defaults));
+  ASSERT_OK_AND_ASSIGN(options, ParseWorkerOptions({"--server=judge:7400", "--require-wall",
+                                                    "cgroup-memory", "--require-wall=seccomp"}));
+  std::vector<std::string> more = defaults;
+  more.push_back("cgroup-memory");
+  EXPECT_THAT(options.required_walls, UnorderedElementsAreArray(more));
+  ASSERT_OK_AND_ASSIGN(options,
+                       ParseWorkerOptions({"--server=judge:7400", "--require-walls", "all"}));
+  EXPECT_THAT(options.required_walls, UnorderedElementsAreArray(AllWalls()));
+  ASSERT_OK_AND_ASSIGN(options, ParseWorkerOptions({"--server=judge:7400", "--allow-unsandboxed"}));
+  EXPECT_TRUE(options.required_walls.empty());
 }
 
 TEST(WorkerOptionsTest, TakesDevices) {

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Bad input: a clear error with a stable reason, the right exit code, and a service that goes on."""
 
+import glob
+import json
 import os
 import subprocess
 import tempfile
@@ -77,6 +79,21 @@ class Admission(unittest.TestCase):
                                   stderr=subprocess.PIPE, check=False)
             self.assertEqual(done.returncode, 2, words)
             self.assertTrue(done.stderr)
+
+    def test_a_worker_starts_only_behind_the_walls_that_are_required(self):
+        # On a machine that has them all there is nothing to refuse.
+        code, out = self.service.cli("doctor", "--json")
+        walls = {check["name"]: check for check in json.loads(out)["checks"] if check["name"].startswith("wall ")}
+        self.assertEqual({wall["state"] == "STANDING" for wall in walls.values() if wall["ok"]}, {True})
+        lacking = [name.split(" ")[1] for name, wall in walls.items() if wall["state"] != "STANDING"]
+        for wall in lacking:
+            done = subprocess.run([os.path.join(harness.BIN, "assay-worker"), "--server=" + self.service.address,
+                                   "--name=walls", "--calibration=quick", "--require-wall", wall,
+                                   "--state-dir=" + os.path.join(self.directory.name, "walls")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, b""), wall)
+            self.assertIn(b"WALL_MISSING", done.stderr)
+            self.assertIn(wall.encode(), done.stderr)
 
     def test_help(self):
         for words in (["assay", "--help"], ["assay", "gate", "--help"], ["assay-server", "--help"],
@@ -180,8 +197,69 @@ class Admission(unittest.TestCase):
         harness.wait_until(waits, "a waiting reason")
 
 
+class Remains:
+    """What candidates may leave on the worker's machine: processes, control groups, files."""
+
+    FIRST_USER, USERS = 64000, 1024
+
+    def __init__(self, worker):
+        self.worker = worker
+        self.seen = self.below()
+        self.files = self.foreign_files()
+
+    def below(self):
+        """The worker's processes and theirs."""
+        parents = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as file:
+                        parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    continue
+        found = {self.worker}
+        while True:
+            more = {pid for pid, parent in parents.items() if parent in found} - found
+            if not more:
+                return found - {self.worker}
+            found |= more
+
+    def foreign_files(self):
+        """Files in the temporary folder that belong to a sandbox's user."""
+        found = set()
+        for entry in os.scandir(tempfile.gettempdir()):
+            try:
+                user = entry.stat(follow_symlinks=False).st_uid
+            except OSError:
+                continue
+            if self.FIRST_USER <= user < self.FIRST_USER + self.USERS:
+                found.add(entry.path)
+        return found
+
+    def stale_groups(self):
+        """Groups of processes that were the worker's and are gone. A group is named <pid>-<slot>-<n>."""
+        groups = []
+        for depth in range(6):
+            groups += glob.glob("/sys/fs/cgroup/" + "*/" * depth + "assay/[0-9]*-*")
+        gone = {pid for pid in self.seen if not os.path.exists("/proc/%d" % pid)}
+        return [group for group in groups if int(os.path.basename(group).split("-")[0]) in gone]
+
+    def check(self, processes_max):
+        """Waits until nothing is left; runners that were started ahead stay, up to `processes_max` processes."""
+        def clean():
+            now = self.below()
+            self.seen |= now
+            return len(now) <= processes_max and not self.stale_groups() and self.foreign_files() <= self.files
+
+        harness.wait_until(clean, "a clean machine: %d processes, groups %s, files %s" % (
+            len(self.below()), self.stale_groups(), self.foreign_files() - self.files))
+
+
 class Hostile(unittest.TestCase):
-    """Candidates that are wrong or hostile: each gets its verdict, and the service goes on."""
+    """Candidates that are wrong or hostile: each gets its verdict, leaves nothing, and the service goes on."""
+
+    # Of the runners that are started ahead: two, each with a few guests of two processes.
+    IDLE_PROCESSES_MAX = 40
 
     @classmethod
     def setUpClass(cls):
@@ -193,7 +271,8 @@ class Hostile(unittest.TestCase):
 
     def test_expected_verdicts(self):
         rows = list(expectations())
-        self.assertGreater(len(rows), 40)
+        self.assertGreater(len([path for path, _, _, _ in rows if path.startswith("hostile/")]), 120)
+        remains = Remains(self.service.worker.popen.pid)
         for path, problem, verdict, reasons in rows:
             with self.subTest(candidate=path):
                 words = ["--workload", "n=10007"] if problem == "vector_add" else []
@@ -204,6 +283,8 @@ class Hostile(unittest.TestCase):
                 self.assertEqual(got[:2], ("SUCCEEDED", verdict), "%s: %s" % (got, outcome.get("message")))
                 self.assertIn(outcome["reason"], reasons, outcome["message"])
                 self.assertTrue(outcome["message"])
+                self.assertIsNone(self.service.worker.popen.poll(), "the worker lives")
+                remains.check(self.IDLE_PROCESSES_MAX)
 
     def test_answers_derived_from_earlier_ones_are_suspect(self):
         evaluation = self.service.judge(os.path.join(CANDIDATES, "hostile", "derives_answers.cc"), "--level", "quick",

@@ -228,8 +228,13 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
         fit = all(check["ok"] for check in checks.values() if check["required"])
         self.assertEqual(code, 0 if fit else 4, out)
         self.assertFalse(checks["openblas"]["required"])
-        for name, required in (("compiler", True), ("wall seccomp", True), ("wall files", True), ("wall uid", False)):
+        for name, required in (("compiler", True), ("wall seccomp", True), ("wall files", True),
+                               ("wall uid", os.geteuid() == 0), ("wall cgroup-memory", False)):
             self.assertEqual(checks[name]["required"], required, name)
+        for name, check in checks.items():
+            if name.startswith("wall "):
+                self.assertEqual(check["ok"], check["state"] == "STANDING", check)
+                self.assertIn(check["state"], ("STANDING", "WEAKER", "MISSING"))
 
 
 class TwoWorkers(unittest.TestCase):

@@ -51,6 +51,7 @@ NOT_REASONS = {
     "BUILD", "MEASURE",  # stages
     "ALL", "CPP", "DRAM", "NULL", "RANKED", "RLIMIT_AS", "SHA256", "SIG",
     "NONE", "UNKNOWN", "WARP_SZ",  # of the emulator
+    "STANDING", "WEAKER", "MISSING",  # states of walls
 }
 
 LINES_MAX = 600

@@ -47,9 +47,10 @@ class PipelineIntegrationTest : public ::testing::Test {
   void SetUp() override {
     const std::string bin = FromEnvironment("ASSAY_BIN_DIR");
     ASSERT_FALSE(bin.empty()) << "run by ctest, which sets ASSAY_BIN_DIR";
-    for (const std::string& wall : ProbeWalls().missing) {
-      if (wall == "bubblewrap" || wall == "userns") {
-        GTEST_SKIP() << "this machine has no sandbox: " << wall;
+    for (const WallProbe& wall : ProbeWalls()) {
+      if (wall.state != WallState::kStanding &&
+          (wall.name == kWallBubblewrap || wall.name == kWallUserNamespace)) {
+        GTEST_SKIP() << "this machine has no sandbox: " << wall.name;
       }
     }
     ASSERT_OK_AND_ASSIGN(TemporaryDirectory folder, TemporaryDirectory::Create("pipeline-test"));

@@ -54,8 +54,11 @@ constexpr FaultRow kFaults[] = {
 };
 
 bool IsLimit(const std::string& reason) {
-  return reason == "COMPILE_TIMEOUT" || reason == "COMPILE_MEMORY" ||
-         reason == "COMPILE_OUTPUT_FLOOD" || reason == "ARTIFACT_TOO_LARGE";
+  for (const char* limit : {"COMPILE_MEMORY", "COMPILE_PROCESSES", "COMPILE_TIMEOUT", "COMPILE_CPU",
+                            "COMPILE_OUTPUT_FLOOD", "COMPILE_FILE_SIZE", "ARTIFACT_TOO_LARGE"}) {
+    if (reason == limit) return true;
+  }
+  return false;
 }
 
 std::string Micros(double ns) { return absl::StrFormat("%.3g us", ns / 1e3); }

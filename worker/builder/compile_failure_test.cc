@@ -1,7 +1,10 @@
 #include "worker/builder/compile_failure.h"
 
+#include <signal.h>
+
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/test_matchers.h"
@@ -45,12 +48,26 @@ TEST_F(CompileFailureTest, EveryLimitHasItsReasonAndSize) {
       {"COMPILE_MEMORY", "2048 MiB", [](CompileRunResult* run) { run->exit.memory_limit = true; }},
       {"COMPILE_MEMORY", "2048 MiB",
        [](CompileRunResult* run) { run->log = "cc1plus: out of memory allocating 65536 bytes"; }},
+      {"COMPILE_PROCESSES", "64 processes",
+       [](CompileRunResult* run) { run->exit.processes_limit = true; }},
       {"COMPILE_TIMEOUT", "120 s", [](CompileRunResult* run) { run->timed_out = true; }},
+      {"COMPILE_CPU", "125 s", [](CompileRunResult* run) { run->exit.signal = SIGXCPU; }},
+      {"COMPILE_CPU", "125 s",
+       [](CompileRunResult* run) {
+         run->log =
+             "g++: internal compiler error: CPU time limit exceeded signal terminated program "
+             "cc1plus\nPlease submit a full bug report.\nSee <file:///README> for instructions.\n";
+       }},
       {"COMPILE_OUTPUT_FLOOD", "1 MiB", [](CompileRunResult* run) { run->log_flood = true; }},
+      {"COMPILE_FILE_SIZE", "128 MiB", [](CompileRunResult* run) { run->exit.signal = SIGXFSZ; }},
+      {"COMPILE_FILE_SIZE", "128 MiB",
+       [](CompileRunResult* run) {
+         run->log =
+             "collect2: fatal error: ld terminated with signal 25 [File size limit "
+             "exceeded]\ncompilation terminated.\n";
+       }},
       {"ARTIFACT_TOO_LARGE", "64 MiB",
        [](CompileRunResult* run) { run->artifact_too_large = true; }},
-      {"ARTIFACT_TOO_LARGE", "64 MiB",
-       [](CompileRunResult* run) { run->log = "as: File size limit exceeded"; }},
   };
   for (const auto& row : rows) {
     SCOPED_TRACE(row.reason);
@@ -61,6 +78,56 @@ TEST_F(CompileFailureTest, EveryLimitHasItsReasonAndSize) {
     EXPECT_EQ(failure.reason, row.reason);
     EXPECT_THAT(failure.message, HasSubstr(row.size));
   }
+}
+
+// OOM-killed cc1plus is exit code 1 of g++, with words that anyone can write.
+TEST_F(CompileFailureTest, WhatTheKernelCountedComesBeforeAllElse) {
+  CompileRunResult run;
+  run.exit.code = 1;
+  run.log = absl::StrCat(kError,
+                         "g++: fatal error: Killed signal terminated program cc1plus\n"
+                         "compilation terminated.\n");
+  run.timed_out = run.log_flood = run.artifact_too_large = true;
+  run.exit.memory_limit = run.exit.processes_limit = true;
+  ASSERT_OK_AND_ASSIGN(const CompileFailure failure, Judge(run));
+  EXPECT_EQ(failure.reason, "COMPILE_MEMORY");
+  run.exit.memory_limit = false;
+  ASSERT_OK_AND_ASSIGN(const CompileFailure processes, Judge(run));
+  EXPECT_EQ(processes.reason, "COMPILE_PROCESSES");
+}
+
+TEST_F(CompileFailureTest, WordsOfASourceAreNoLimit) {
+  constexpr const char* kKilled = "g++: fatal error: Killed signal terminated program cc1plus\n";
+  constexpr const char* kLarge =
+      "g++: internal compiler error: File size limit exceeded signal terminated program as\n";
+  const std::string logs[] = {
+      // Errors of the source, whatever they say.
+      "k.cc:1:2: error: #error out of memory allocating 65536 bytes\n",
+      absl::StrCat(kKilled, kError),
+      absl::StrCat(kError, kLarge),
+      // Printed by the assembler or a pragma before a failure that no line explains.
+      absl::StrCat(kKilled, "collect2: error: ld returned 1 exit status\n"),
+      absl::StrCat(kLarge, "collect2: error: ld returned 1 exit status\n"),
+      "k.cc: note: g++: fatal error: Killed signal terminated program cc1plus\n",
+  };
+  for (const std::string& log : logs) {
+    SCOPED_TRACE(log);
+    CompileRunResult run;
+    run.exit.code = 1;
+    run.log = log;
+    ASSERT_OK_AND_ASSIGN(const CompileFailure failure, Judge(run));
+    EXPECT_EQ(failure.reason, "COMPILE_FAILED");
+  }
+}
+
+TEST_F(CompileFailureTest, ADriversLastWordsSayWhatEndedItsTool) {
+  CompileRunResult run;
+  run.exit.code = 1;
+  run.log =
+      "k.cc:1:2: warning: odd\ng++: fatal error: Killed signal terminated program cc1plus\n"
+      "compilation terminated.\n";
+  EXPECT_THAT(Judge(run), StatusIs(absl::StatusCode::kUnavailable, HasSubstr("killed")));
+  EXPECT_EQ(questions_, 1);
 }
 
 // Even when a diagnostic points at the sources.

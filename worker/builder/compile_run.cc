@@ -17,10 +17,6 @@ namespace assay {
 namespace {
 
 constexpr int kArtifactDescriptor = 3;
-constexpr int64_t kTmpfsBytes = int64_t{256} << 20;
-// A temporary file may be larger than the artifact; the artifact itself is capped on its way out.
-constexpr int64_t kFileBytesMax = 2 * int64_t{limits::kArtifactBytesMax};
-constexpr int kProcessesMax = 64;
 constexpr absl::Duration kReapMax = absl::Seconds(30);
 
 // Arguments come as "$@" and are never part of the script.
@@ -72,18 +68,20 @@ SandboxOptions MakeSandboxOptions(const CompileRunOptions& options) {
   sandbox.arguments = {"/bin/sh", "-c", options.want_artifact ? kBuildScript : kPlainScript, "sh"};
   sandbox.arguments.insert(sandbox.arguments.end(), options.arguments.begin(),
                            options.arguments.end());
-  sandbox.environment = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp"};
+  sandbox.environment = {"PATH=/usr/bin:/bin", "LC_ALL=C", "TMPDIR=/tmp",
+                         // What __DATE__ and __TIME__ say: builds repeat.
+                         "SOURCE_DATE_EPOCH=0"};
   sandbox.read_only_binds = options.read_only_binds;
   sandbox.working_directory = options.files.empty() ? "/" : kSourceFolder;
   sandbox.filter = SyscallFilter::kCompile;
   sandbox.slot = options.slot;
   sandbox.memory_bytes_max = options.memory_bytes_max;
-  sandbox.tmpfs_bytes_max = kTmpfsBytes;
-  sandbox.processes_max = kProcessesMax;
-  sandbox.file_bytes_max = kFileBytesMax;
+  sandbox.tmpfs_bytes_max = kCompileTmpfsBytes;
+  sandbox.processes_max = kCompileProcessesMax;
+  sandbox.file_bytes_max = kCompileFileBytesMax;
   sandbox.files = options.programs;
   sandbox.fixed_addresses = options.fixed_addresses;
-  sandbox.cpu_seconds_max = absl::ToInt64Seconds(options.timeout) + 5;
+  sandbox.cpu_seconds_max = absl::ToInt64Seconds(options.timeout + kCompileCpuBeyond);
   return sandbox;
 }
 

@@ -19,6 +19,14 @@ inline constexpr char kSourceFolder[] = "/src";
 // What a run leaves for the host, if anything.
 inline constexpr char kArtifactInside[] = "/tmp/artifact";
 
+// Of all files in a run, and of each: one that is made on the way may be larger than the artifact,
+// which is capped on its way out.
+inline constexpr int64_t kCompileTmpfsBytes = int64_t{256} << 20;
+inline constexpr int64_t kCompileFileBytesMax = 2 * int64_t{limits::kArtifactBytesMax};
+inline constexpr int kCompileProcessesMax = 64;
+// CPU time of one process beyond the time on the wall clock.
+inline constexpr absl::Duration kCompileCpuBeyond = absl::Seconds(5);
+
 struct CompileRunOptions {
   std::vector<std::string> arguments;  // argv of the compiler; searched in PATH inside
   std::vector<std::pair<std::string, std::string>> files;  // path under kSourceFolder, content

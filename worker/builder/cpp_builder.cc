@@ -26,7 +26,7 @@
 namespace assay {
 namespace {
 
-constexpr char kBuilderVersion[] = "cpp-builder-1";
+constexpr char kBuilderVersion[] = "cpp-builder-2";
 constexpr char kPreludePath[] = ".assay/prelude.h";
 constexpr char kInvokePath[] = ".assay/invoke.cc";
 constexpr char kToolchainInside[] = "/toolchain";
@@ -36,7 +36,9 @@ constexpr const char* kFixedFlags[] = {
     "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC",
     // Exported functions may still be inlined into each other, as in a program.
     "-fno-semantic-interposition", "-pipe", "-fdiagnostics-color=never",
-    "-fno-diagnostics-show-caret", "-fmax-errors=50", "-iquote", ".", "-include", kPreludePath};
+    "-fno-diagnostics-show-caret", "-fmax-errors=50", "-iquote", ".", "-include", kPreludePath,
+    // Of a file that was made for this build; SOURCE_DATE_EPOCH does not reach it.
+    "-Wno-builtin-macro-redefined", "-D__TIMESTAMP__=\"Thu Jan  1 00:00:00 1970\""};
 
 // What every compiler can build, in the same shape as a candidate.
 BuildRequest CanaryRequest() {

@@ -18,7 +18,7 @@
 #include "worker/builder/builder.h"
 #include "worker/builder/compile_options.h"
 #include "worker/builder/diagnostics.h"
-#include "worker/sandbox/cgroup.h"
+#include "worker/sandbox/cgroup_home.h"
 
 namespace assay {
 namespace {
@@ -206,7 +206,7 @@ TEST_F(CppBuilderTest, FailuresAreClassified) {
        "COMPILER_LIMIT", "exceeds limit"},
       {"assembler", good + "asm(\"no such instruction\");\n", "COMPILE_FAILED", "Error: no such"},
       {"machine words", "#error No space left on device\n", "COMPILE_FAILED", "No space left"},
-      {"big fill", good + "asm(\".data\\n.fill 400000000\");\n", "ARTIFACT_TOO_LARGE", ""},
+      {"big fill", good + "asm(\".data\\n.fill 400000000\");\n", "COMPILE_FILE_SIZE", ""},
       {"big artifact", good + "asm(\".data\\n.fill 100000000\");\n", "ARTIFACT_TOO_LARGE", ""},
   };
   std::unique_ptr<Builder> builder = Make(Options());
@@ -394,6 +394,79 @@ TEST_F(CppBuilderTest, ALinkInPlaceOfTheArtifactIsNotFollowedHere) {
   ASSERT_NE(builder, nullptr);
   // Only bytes that exist inside can come out, and there the file does not exist.
   EXPECT_FALSE(builder->Build(Request(kGood)).ok());
+}
+
+// What a compiler could leave in place of a file: the way out is `cat` of one path, behind the
+// walls.
+TEST_F(CppBuilderTest, WhateverLiesInPlaceOfTheArtifactNothingOfTheHostComesOut) {
+  const struct {
+    const char* name;
+    const char* body;
+  } rows[] = {
+      {"link to a file of the host", "ln -s /etc/passwd /tmp/artifact"},
+      {"link to itself", "ln -s /tmp/artifact /tmp/artifact"},
+      {"link to the sources", "ln -s /src/kernel.cc /tmp/artifact"},
+      {"folder", "mkdir /tmp/artifact"},
+      {"pipe", "mkfifo /tmp/artifact"},
+      {"hard link to the toolchain", "ln /usr/bin/g++ /tmp/artifact"},
+      {"hard link to the sources", "ln /src/kernel.cc /tmp/artifact"},
+  };
+  CppBuilderOptions options = Options();
+  options.timeout = absl::Seconds(5);
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    options.compiler = FakeCompiler(row.body);
+    std::unique_ptr<Builder> builder = Make(options);
+    ASSERT_NE(builder, nullptr);
+    const absl::StatusOr<BuildResult> result = builder->Build(Request(kGood));
+    EXPECT_FALSE(result.ok() && result->ok);
+    EXPECT_THAT(result.ok() ? result->log : std::string(result.status().message()),
+                Not(HasSubstr("root:")));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(Options().cache_directory)) << "nothing is cached";
+}
+
+// A folder whose files are called like what a toolchain looks for.
+TEST_F(CppBuilderTest, APoisonedFolderIsNotLookedAt) {
+  BuildRequest request =
+      Request(std::string("#include <cstddef>\n#include <immintrin.h>\n") + kGood);
+  const char* poison[] = {"cstddef",    "immintrin.h", "as",    "ld",
+                          "cc1plus",    "collect2",    "specs", "liblto_plugin.so",
+                          "crtbegin.o", "libc.so.6"};
+  for (const char* name : poison) request.files.push_back({name, "#error poisoned\n"});
+  const BuildResult result = Build(request);
+  EXPECT_TRUE(result.ok) << result.log;
+}
+
+TEST_F(CppBuilderTest, TheClockOfTheBuildIsNotSeen) {
+  const BuildResult result = Build(
+      Request(std::string(kGood) +
+              "extern const char kWhen[] = __DATE__ \" \" __TIME__ \" | \" __TIMESTAMP__;\n"));
+  ASSERT_TRUE(result.ok) << result.log;
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       ReadFile(result.artifact_path, limits::kArtifactBytesMax));
+  EXPECT_THAT(bytes, HasSubstr("Jan  1 1970 00:00:00 | Thu Jan  1 00:00:00 1970"));
+}
+
+TEST_F(CppBuilderTest, NulAndBytesThatAreNotTextEndInADiagnostic) {
+  for (const std::string& source :
+       {std::string("int \0x = ;\n", 11), std::string("int x\xff\xfe = ;\n"),
+        std::string("\xef\xbb\xbfint x = ;\n"), std::string(1 << 20, '(')}) {
+    const BuildResult result = Build(Request(source));
+    EXPECT_FALSE(result.ok);
+    EXPECT_EQ(result.reason, "COMPILE_FAILED") << result.log.substr(0, 500);
+  }
+}
+
+TEST_F(CppBuilderTest, ProcessesBeyondTheLimitHaveTheirReason) {
+  if (FindCgroupHome().pids_path.empty()) GTEST_SKIP() << FindCgroupHome().pids_note;
+  CppBuilderOptions options = Options();
+  options.compiler = FakeCompiler("f() { f & f; }; f");
+  options.timeout = absl::Seconds(5);
+  std::unique_ptr<Builder> builder = Make(options);
+  ASSERT_NE(builder, nullptr);
+  ASSERT_OK_AND_ASSIGN(const BuildResult result, builder->Build(Request(kGood)));
+  EXPECT_EQ(result.reason, "COMPILE_PROCESSES") << result.log.substr(0, 500);
 }
 
 TEST(BuildCacheTest, TheOldestEntriesGoFirst) {

@@ -24,7 +24,7 @@
 #include "worker/builder/builder.h"
 #include "worker/builder/cuda_toolkit.h"
 #include "worker/builder/diagnostics.h"
-#include "worker/sandbox/cgroup.h"
+#include "worker/sandbox/cgroup_home.h"
 
 namespace assay {
 namespace {

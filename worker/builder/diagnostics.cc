@@ -1,7 +1,10 @@
 #include "worker/builder/diagnostics.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -34,6 +37,14 @@ bool ContainsAny(std::string_view text, const std::string_view* begin,
                  const std::string_view* end) {
   return std::any_of(begin, end,
                      [&](std::string_view word) { return text.find(word) != text.npos; });
+}
+
+std::vector<std::string_view> SplitLines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (const absl::string_view line : absl::StrSplit(Av(text), '\n', absl::SkipEmpty())) {
+    lines.push_back(Sv(line));
+  }
+  return lines;
 }
 
 // Takes "<digits>:" off the front.
@@ -252,6 +263,34 @@ bool ExplainedBySources(const std::vector<BuildDiagnostic>& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(), [](const BuildDiagnostic& diagnostic) {
     return diagnostic.severity == kSeverityError;
   });
+}
+
+int SignalOfTool(std::string_view log) {
+  // "g++: fatal error: Killed signal terminated program cc1plus", then advice; "collect2: fatal
+  // error: ld terminated with signal 25 [File size limit exceeded]".
+  constexpr std::string_view kAdvice[] = {"compilation terminated.", "Please submit a ", "See <"};
+  const std::vector<std::string_view> lines = SplitLines(log);
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (std::any_of(std::begin(kAdvice), std::end(kAdvice),
+                    [&](std::string_view advice) { return line->starts_with(advice); })) {
+      continue;
+    }
+    const size_t colon = line->find(": ");
+    const std::string_view driver = line->substr(0, colon);
+    if (colon == line->npos || driver.find(' ') != driver.npos) return 0;
+    std::string_view rest = line->substr(colon + 2);
+    if (TakeSeverity(&rest) != kSeverityError) return 0;
+    for (const int signal_number : {SIGKILL, SIGXCPU, SIGXFSZ}) {
+      const std::string name = sigdescr_np(signal_number);
+      if (rest.starts_with(name + " signal terminated program ") ||
+          rest.ends_with(
+              absl::StrCat(" terminated with signal ", signal_number, " [", name, "]"))) {
+        return signal_number;
+      }
+    }
+    return 0;
+  }
+  return 0;
 }
 
 bool MentionsMachine(std::string_view log) {

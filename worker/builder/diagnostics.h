@@ -45,6 +45,11 @@ CompileFailure ClassifyFailure(const std::vector<BuildDiagnostic>& diagnostics,
 // Whether an error points at the sources.
 bool ExplainedBySources(const std::vector<BuildDiagnostic>& diagnostics);
 
+// The signal that ended a program which the compiler's driver had started: SIGKILL, SIGXCPU or
+// SIGXFSZ, else 0. Only the driver's own last words count, after which no text of a candidate
+// comes.
+int SignalOfTool(std::string_view log);
+
 // Whether the text speaks of the machine: a full disk, no memory, no processes. The candidate can
 // write such text too, so it only raises the question.
 bool MentionsMachine(std::string_view log);

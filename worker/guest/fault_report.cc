@@ -38,9 +38,15 @@ bool CreatesProcess(int number) {
 
 // What honest candidates meant, where it is not plain.
 const char* SyscallHint(int number) {
-  return number == SYS_openat
-             ? "; sysconf, std::random_device and std::thread::hardware_concurrency open files too"
-             : "";
+  switch (number) {
+    case SYS_openat:
+      return "; sysconf, std::random_device and std::thread::hardware_concurrency open files too";
+    case SYS_exit:
+    case SYS_exit_group:
+      return " with codes of 128 and more, which stand for signals";
+    default:
+      return "";
+  }
 }
 
 const char* SignalHint(int signal_number) {
@@ -116,16 +122,39 @@ std::string SignalName(int signal_number) {
   return absl::StrCat("SIG", name, " (", text, ")");
 }
 
-GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
-                     const std::vector<TensorPlace>& tensors) {
-  if (exit.memory_limit) {
-    return Make(GuestFaultKind::kMemoryLimit, absl::StrCat("used more memory than its limit; peak ",
-                                                           exit.peak_memory_bytes, " bytes"));
-  }
-  if (exit.machine_oom) {
+std::optional<GuestEnd> ExplainLimit(const LimitEvidence& evidence) {
+  const SandboxExit& exit = evidence.exit;
+  const SandboxLimit limit = ClassifyLimit(evidence);
+  if (exit.machine_oom && limit != SandboxLimit::kMemory) {
     return Make(GuestFaultKind::kNone, "the machine ran out of memory and killed the guest",
                 exit.signal);
   }
+  switch (limit) {
+    case SandboxLimit::kMemory:
+      return Make(
+          GuestFaultKind::kMemoryLimit,
+          absl::StrCat("used more memory than its limit; peak ", exit.peak_memory_bytes, " bytes"));
+    case SandboxLimit::kProcesses:
+      return Make(GuestFaultKind::kProcessCreation, "started processes up to its limit");
+    case SandboxLimit::kCpu:
+      return Make(GuestFaultKind::kTimedOut, "used more CPU time than its limit", exit.signal);
+    case SandboxLimit::kFileSize:
+      return Make(GuestFaultKind::kOutputFlood, "wrote a file beyond its limit", exit.signal);
+    // Whoever ended the guest for it says what took so long, or how much was printed.
+    case SandboxLimit::kTime:
+    case SandboxLimit::kOutput:
+    case SandboxLimit::kArtifactSize:
+    case SandboxLimit::kNone:
+      break;
+  }
+  return std::nullopt;
+}
+
+GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
+                     const std::vector<TensorPlace>& tensors) {
+  LimitEvidence evidence;
+  evidence.exit = exit;
+  if (std::optional<GuestEnd> end = ExplainLimit(evidence); end.has_value()) return *end;
   if (exit.code == kGuestExitFault && fault.kind.load(std::memory_order_acquire) != 0) {
     return ExplainRecord(fault, tensors);
   }
@@ -135,7 +164,7 @@ GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,
                 "made a forbidden system call with signals blocked, as pthread_create does",
                 exit.signal);
   }
-  // The candidate cannot send it to itself.
+  // The candidate cannot send it to itself, nor exit with its code.
   if (exit.signal == SIGKILL) {
     return Make(GuestFaultKind::kNone, "the guest was killed from outside", exit.signal);
   }

@@ -3,11 +3,13 @@
 #define ASSAY_WORKER_GUEST_FAULT_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "worker/guest/control_block.h"
 #include "worker/guest/guest_session.h"
+#include "worker/sandbox/limit.h"
 #include "worker/sandbox/sandbox.h"
 
 namespace assay {
@@ -17,6 +19,10 @@ struct TensorPlace {
   GuestBuffer buffer;
   uint64_t address = 0;
 };
+
+// What a limit of the sandbox, or a machine without memory, says of a guest's end; nullopt when
+// neither ended it, and for time and output, which whoever watches the guest explains.
+std::optional<GuestEnd> ExplainLimit(const LimitEvidence& evidence);
 
 // The record is a claim: it can only say what the candidate did to itself.
 GuestEnd ExplainExit(const SandboxExit& exit, const GuestFaultRecord& fault,

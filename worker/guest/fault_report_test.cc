@@ -71,5 +71,28 @@ TEST(FaultReportTest, AMachineWithoutMemoryIsNotTheCandidatesFault) {
   EXPECT_EQ(ExplainExit(exit, {}, {}).kind, Kind::MEMORY_LIMIT);
 }
 
+TEST(FaultReportTest, EveryLimitIsToldFromAnOrdinaryEnd) {
+  const struct {
+    const char* name;
+    int kind;
+    void (*hit)(SandboxExit*);
+  } rows[] = {
+      {"memory", Kind::MEMORY_LIMIT, [](SandboxExit* exit) { exit->memory_limit = true; }},
+      {"processes", Kind::PROCESS_CREATION,
+       [](SandboxExit* exit) { exit->processes_limit = true; }},
+      {"cpu", Kind::TIMED_OUT, [](SandboxExit* exit) { exit->signal = SIGXCPU; }},
+      {"file size", Kind::OUTPUT_FLOOD, [](SandboxExit* exit) { exit->signal = SIGXFSZ; }},
+      {"none", Kind::EXITED, [](SandboxExit*) {}},
+      {"crash", Kind::SIGNAL, [](SandboxExit* exit) { exit->signal = SIGSEGV; }},
+  };
+  for (const auto& row : rows) {
+    SandboxExit exit;
+    row.hit(&exit);
+    const GuestEnd end = ExplainExit(exit, {}, {});
+    EXPECT_EQ(end.kind, row.kind) << row.name << ": " << end.message;
+    EXPECT_FALSE(end.message.empty()) << row.name;
+  }
+}
+
 }  // namespace
 }  // namespace assay

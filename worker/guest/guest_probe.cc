@@ -9,9 +9,13 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -29,6 +33,40 @@ bool CanRead(const char* path) {
   close(fd);
   return true;
 }
+
+bool CanCreate(const char* path) { return open(path, O_WRONLY | O_CREAT, 0600) >= 0; }
+
+// Writes to a file in /tmp, if there is one; a limit on files is an error here, not a signal.
+bool CanFill(int64_t bytes) {
+  signal(SIGXFSZ, SIG_IGN);
+  static char block[64 << 10];
+  const int fd = open("/tmp/fill", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int64_t written = 0;
+  while (fd >= 0 && written < bytes) {
+    const ssize_t put = write(fd, block, sizeof(block));
+    if (put <= 0) break;
+    written += put;
+  }
+  unlink("/tmp/fill");
+  close(fd);
+  return written >= bytes;
+}
+
+bool CanConnectToName(const char* name) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return false;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path + 1, name, sizeof(address.sun_path) - 2);
+  const auto length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + std::strlen(name));
+  const bool connected = connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  close(fd);
+  return connected;
+}
+
+// Arguments are such that a kernel which gets to look at them finds another error.
+bool ReachesKernel(long result) { return result >= 0 || (errno != EPERM && errno != ENOSYS); }
 
 bool CanConnect(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -100,6 +138,17 @@ bool Works(const char* what) {
   };
   if (is("read")) return CanRead(value);
   if (is("connect")) return CanConnect(std::atoi(value));
+  if (is("write")) return CanCreate(value);
+  if (is("fill")) return CanFill(std::atoll(value));
+  if (is("abstract")) return CanConnectToName(value);
+  if (is("signal")) return kill(std::atoi(value), 0) == 0;
+  if (is("setuid")) return setuid(0) == 0;
+  if (is("hostname")) return sethostname("x", 1) == 0;
+  if (is("keys")) return ReachesKernel(syscall(SYS_keyctl, -1, 0, 0, 0, 0));
+  if (is("ring")) return ReachesKernel(syscall(SYS_io_uring_setup, 1, nullptr));
+  if (is("events")) return ReachesKernel(syscall(SYS_perf_event_open, nullptr, 0, -1, -1, 0));
+  // ENOSYS alone makes the C library fall back to clone.
+  if (is("clone3")) return syscall(SYS_clone3, nullptr, 0) >= 0 || errno != ENOSYS;
   if (is("userns")) return unshare(CLONE_NEWUSER) == 0;
   if (is("ptrace")) return ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0;
   if (is("socket")) return CanMakeSocket();

@@ -7,10 +7,17 @@ namespace assay {
 // assay-guest --probe WHAT...: tries each and returns the exit code: 0 when every one was refused,
 // else one plus the index of the first that worked.
 //   read:PATH      open a file for reading
+//   write:PATH     make or open a file for writing
+//   fill:BYTES     write that much to a file in /tmp
 //   connect:PORT   connect to 127.0.0.1:PORT
+//   abstract:NAME  connect to a socket of that abstract name
+//   signal:PID     find a process of the worker's machine
+//   setuid         become root
+//   hostname       name the machine
 //   userns         make a user namespace
-//   ptrace         a call that the compile filter denies
-//   socket         a call that the guest filter denies
+//   ptrace, socket, keys, ring, events
+//                  calls that both filters deny
+//   clone3         have it answered otherwise than by ENOSYS
 //   core           raise the core limit
 //   memory:BYTES   touch that much memory ("refused" when killed; the caller sees the signal)
 //   forks:COUNT    start that many processes at once

@@ -520,8 +520,12 @@ void Session::End(GuestFaultKind kind, std::string message) {
   process_->Kill();
   const absl::StatusOr<SandboxExit> exit = process_->Wait(kReapMax);
   // A guest that waits for memory looks like one that takes long.
-  if (exit.ok() && (exit->memory_limit || exit->machine_oom)) {
-    *end_ = ExplainExit(*exit, control_.block->fault, places_);
+  if (exit.ok()) {
+    LimitEvidence evidence;
+    evidence.exit = *exit;
+    evidence.timed_out = kind == GuestFaultKind::kTimedOut;
+    evidence.output_over = kind == GuestFaultKind::kOutputFlood;
+    if (std::optional<GuestEnd> limit = ExplainLimit(evidence); limit.has_value()) *end_ = *limit;
   }
   Drain();
 }

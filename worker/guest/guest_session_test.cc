@@ -20,7 +20,7 @@
 #include "gtest/gtest.h"
 #include "worker/builder/builder.h"
 #include "worker/guest/guest_protocol.h"
-#include "worker/sandbox/cgroup.h"
+#include "worker/sandbox/cgroup_home.h"
 #include "worker/testing/guest_fixture.h"
 
 namespace assay {
@@ -315,6 +315,8 @@ TEST_F(GuestSessionTest, StaticConstructorsRunBehindTheWallsToo) {
       {"signal(SIGSEGV, SIG_IGN);", Kind::FORBIDDEN_SYSCALL, "rt_sigaction"},
       {"open(\"/tmp/x\", O_CREAT | O_WRONLY, 0600);", Kind::FORBIDDEN_SYSCALL, "openat"},
       {"_exit(0);", Kind::EXITED, "code 0"},
+      {"_exit(137);", Kind::FORBIDDEN_SYSCALL, "codes of 128 and more"},
+      {"exit(-1);", Kind::FORBIDDEN_SYSCALL, "exit_group"},
       {"abort();", Kind::SIGNAL, "SIGABRT"},
   };
   for (const Case& test : cases) {

@@ -1,10 +1,16 @@
 // Builds and calls every candidate of tests/candidates/hostile and holds it to expectations.txt, as
 // far as builder and guest alone decide it.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -12,15 +18,19 @@
 #include "assay/internal/v1/runner.pb.h"
 #include "base/file.h"
 #include "base/test_matchers.h"
-#include "gtest/gtest.h"
+#include "gmock/gmock.h"
 #include "worker/builder/builder.h"
 #include "worker/guest/guest_session.h"
+#include "worker/sandbox/cgroup_home.h"
+#include "worker/sandbox/sandbox.h"
 #include "worker/sandbox/slots.h"
 
 namespace assay {
 namespace {
 
 using Kind = internal::v1::GuestFault;
+using ::testing::Contains;
+using ::testing::IsEmpty;
 
 // Every candidate there is a vector_add; with this n the output ends 36 bytes before its guard.
 constexpr int64_t kN = 10007;
@@ -84,6 +94,39 @@ std::string RunGuest(const std::string& artifact, std::string* message) {
   return ReasonOf(*(*session)->ended());
 }
 
+bool IsOurs(uid_t user) {
+  const SlotShare& share = *ProcessSlots();
+  const int slot = static_cast<int>(user) - kSandboxUidFirst;
+  return slot == share.builder || (slot >= share.runner_first * kSlotsPerRunner &&
+                                   slot < (share.runner_last + 1) * kSlotsPerRunner);
+}
+
+// What sandboxes of this process have left: processes, groups, files. Without root they have no
+// user of their own, and only groups can be told from others'.
+std::vector<std::string> Remains() {
+  std::vector<std::string> remains;
+  std::error_code ignored;
+  const CgroupHome& home = FindCgroupHome();
+  for (const std::string& path : {home.memory_path, home.pids_path}) {
+    if (path.empty()) continue;
+    for (const auto& entry : std::filesystem::directory_iterator(path, ignored)) {
+      if (entry.path().filename().string().starts_with(absl::StrCat(getpid(), "-"))) {
+        remains.push_back(entry.path().string());
+      }
+    }
+  }
+  if (geteuid() != 0) return remains;
+  for (const char* folder : {"/proc", "/tmp", "/dev/shm", "."}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+      struct stat info;
+      if (lstat(entry.path().c_str(), &info) == 0 && IsOurs(info.st_uid)) {
+        remains.push_back(entry.path().string());
+      }
+    }
+  }
+  return remains;
+}
+
 TEST(HostileCorpusTest, EveryCandidateMeetsItsWall) {
   if (access("/usr/bin/bwrap", X_OK) != 0) GTEST_SKIP() << "bubblewrap is not installed";
   const char* source_dir = std::getenv("ASSAY_SOURCE_DIR");
@@ -120,7 +163,29 @@ TEST(HostileCorpusTest, EveryCandidateMeetsItsWall) {
                 expectation.reasons.end())
           << "got " << reason << ": " << message;
     }
+    EXPECT_THAT(Remains(), IsEmpty());
   }
+}
+
+// The control: what is looked for is found.
+TEST(HostileCorpusTest, WhatIsLeftIsSeen) {
+  if (geteuid() != 0) GTEST_SKIP() << "without root a sandbox has no user of its own";
+  const auto user = static_cast<uid_t>(kSandboxUidFirst + ProcessSlots()->builder);
+  ASSERT_THAT(Remains(), IsEmpty());
+  const pid_t left = fork();
+  ASSERT_GE(left, 0);
+  if (left == 0) {
+    if (syscall(SYS_setresuid, user, user, user) != 0) _exit(1);
+    (void)execl("/bin/sleep", "sleep", "60", nullptr);
+    _exit(1);
+  }
+  const std::string entry = absl::StrCat("/proc/", left);
+  std::vector<std::string> remains;
+  for (int attempt = 0; remains.empty() && attempt < 100'000; ++attempt) remains = Remains();
+  EXPECT_THAT(remains, Contains(entry));
+  kill(left, SIGKILL);
+  EXPECT_EQ(waitpid(left, nullptr, 0), left);
+  EXPECT_THAT(Remains(), IsEmpty());
 }
 
 }  // namespace

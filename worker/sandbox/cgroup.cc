@@ -6,51 +6,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "worker/sandbox/cgroup_home.h"
+#include "worker/sandbox/cgroup_tree.h"
 
 namespace assay {
 namespace {
 
-constexpr char kHomeName[] = "assay";
-constexpr char kSelfLeaf[] = "assay-self";
 // The kernel charges in batches, so that the last one may be missing from the peak.
 constexpr int64_t kChargeSlackBytes = 1 << 20;
 constexpr int kSuffixesMax = 4096;        // sandboxes of one process and slot at once
 constexpr int kRemoveAttemptsMax = 2000;  // one millisecond each
 
-std::string ReadSmall(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  std::string text(65536, '\0');
-  const ssize_t got = read(fd, text.data(), text.size());
-  close(fd);
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
-  return text;
-}
+std::string ReadSmall(const std::string& path) { return MachineCgroupTree().Read(path); }
 
 // 0 or errno.
 int WriteSmall(const std::string& path, const std::string& text) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return errno;
-  const ssize_t put = write(fd, text.data(), text.size());
-  const int error = put < 0 ? errno : 0;
-  close(fd);
-  return error;
-}
-
-bool IsDirectory(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return MachineCgroupTree().Write(path, text);
 }
 
 // Value of the line "key value"; -1 when there is none.
@@ -63,118 +42,12 @@ int64_t KeyedValue(const std::string& text, const std::string& key) {
   return -1;
 }
 
-// Mount point of the v1 hierarchy with `controller`, or of v2 when `controller` is empty.
-std::string MountPoint(const std::string& root, const std::string& controller) {
-  const std::string mounts = ReadSmall(root + "/proc/self/mountinfo");
-  for (const absl::string_view line : absl::StrSplit(mounts, '\n')) {
-    const std::vector<std::string> halves = absl::StrSplit(line, absl::MaxSplits(" - ", 1));
-    if (halves.size() != 2) continue;
-    const std::vector<std::string> left = absl::StrSplit(halves[0], ' ');
-    const std::vector<std::string> right = absl::StrSplit(halves[1], ' ');
-    if (left.size() < 5 || right.size() < 3) continue;
-    if (controller.empty() ? right[0] == "cgroup2" : right[0] == "cgroup") {
-      const std::vector<std::string> options = absl::StrSplit(right[2], ',');
-      if (controller.empty() ||
-          std::find(options.begin(), options.end(), controller) != options.end()) {
-        return root + left[4];
-      }
-    }
-  }
-  return "";
-}
-
-// Directory of this process's own group; the mount point when a container hides it.
-std::string OwnGroup(const std::string& root, const std::string& mount_point,
-                     const std::string& controller) {
-  const std::string groups = ReadSmall(root + "/proc/self/cgroup");
-  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
-    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
-    if (parts.size() != 3) continue;
-    const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
-    const bool matches = controller.empty()
-                             ? parts[1].empty()
-                             : std::find(names.begin(), names.end(), controller) != names.end();
-    if (!matches) continue;
-    std::string path = parts[2] == "/" ? mount_point : absl::StrCat(mount_point, parts[2]);
-    const std::string leaf = absl::StrCat("/", kSelfLeaf);
-    if (absl::EndsWith(path, leaf)) path.resize(path.size() - leaf.size());
-    if (IsDirectory(path)) return path;
-  }
-  return mount_point;
-}
-
 // Only those that this process can see: another container's have no number here.
 void KillMembers(const std::string& path) {
   for (const absl::string_view line : absl::StrSplit(ReadSmall(path + "/cgroup.procs"), '\n')) {
     int pid;
     if (absl::SimpleAtoi(line, &pid) && pid > 1) kill(pid, SIGKILL);
   }
-}
-
-// Makes .../assay under the process's own group; an empty result leaves the reason in `note`.
-std::string MakeHome(const std::string& own, std::string* note) {
-  const std::string home = absl::StrCat(own, "/", kHomeName);
-  if (mkdir(home.c_str(), 0755) != 0 && errno != EEXIST) {
-    *note = absl::StrCat("cannot make ", home, ": ", std::strerror(errno),
-                         "; run the worker as root or delegate the cgroup to it");
-    return "";
-  }
-  if (access(home.c_str(), W_OK) != 0) {
-    *note = absl::StrCat(home, " is not writable; delegate the cgroup to the worker");
-    return "";
-  }
-  SweepCgroups(home);
-  return home;
-}
-
-bool HasWord(const std::string& text, const std::string& word) {
-  const std::vector<std::string> words = absl::StrSplit(text, absl::ByAnyChar(" \n"));
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
-// v2 lets a group hand controllers down only when it holds no process itself, so this process moves
-// into a leaf beside the sandboxes when it has to.
-bool EnableUnified(const std::string& own, std::string* note) {
-  const std::string control = own + "/cgroup.subtree_control";
-  int error = WriteSmall(control, "+memory +pids");
-  if (error == EBUSY) {
-    const std::string leaf = absl::StrCat(own, "/", kSelfLeaf);
-    if (mkdir(leaf.c_str(), 0755) == 0 || errno == EEXIST) {
-      error = WriteSmall(leaf + "/cgroup.procs", absl::StrCat(getpid()));
-      if (error == 0) error = WriteSmall(control, "+memory +pids");
-    }
-  }
-  if (error != 0) {
-    *note = absl::StrCat("cannot enable memory and pids in ", control, ": ", std::strerror(error),
-                         "; start the worker in a delegated cgroup of its own");
-    return false;
-  }
-  return true;
-}
-
-bool FindUnified(const std::string& root, CgroupHome* home) {
-  const std::string mount_point = MountPoint(root, "");
-  if (mount_point.empty()) return false;
-  const std::string own = OwnGroup(root, mount_point, "");
-  const std::string controllers = ReadSmall(own + "/cgroup.controllers");
-  if (!HasWord(controllers, "memory") || !HasWord(controllers, "pids")) return false;
-  home->unified = true;
-  std::string note;
-  std::string path;
-  if (EnableUnified(own, &note)) path = MakeHome(own, &note);
-  if (!path.empty() && !EnableUnified(path, &note)) path.clear();
-  home->memory_path = home->pids_path = path;
-  home->memory_note = home->pids_note = note;
-  return true;
-}
-
-std::string FindLegacy(const std::string& root, const std::string& controller, std::string* note) {
-  const std::string mount_point = MountPoint(root, controller);
-  if (mount_point.empty()) {
-    *note = absl::StrCat("no cgroup hierarchy with ", controller, " is mounted");
-    return "";
-  }
-  return MakeHome(OwnGroup(root, mount_point, controller), note);
 }
 
 // Makes home/<pid>-<slot>-<n> with the first n that is free.
@@ -198,12 +71,17 @@ absl::StatusOr<UniqueFd> OpenEntry(const std::string& path) {
 void RemoveGroup(const std::string& path) {
   for (int attempt = 0; attempt < kRemoveAttemptsMax; ++attempt) {
     if (rmdir(path.c_str()) == 0 || errno == ENOENT) return;
-    KillMembers(path);
+    KillCgroup(path);
     usleep(1000);
   }
 }
 
 }  // namespace
+
+void KillCgroup(const std::string& path) {
+  // v2 since Linux 5.14: all at once, also those that fork meanwhile.
+  if (WriteSmall(path + "/cgroup.kill", "1") != 0) KillMembers(path);
+}
 
 void SweepCgroups(const std::string& home) {
   DIR* directory = opendir(home.c_str());
@@ -213,22 +91,10 @@ void SweepCgroups(const std::string& home) {
     const int pid = std::atoi(entry->d_name);
     if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH) continue;
     const std::string path = absl::StrCat(home, "/", entry->d_name);
+    // Not KillCgroup: a process that cannot be seen may be the live one of another container.
     if (rmdir(path.c_str()) != 0 && errno == EBUSY) KillMembers(path);
   }
   closedir(directory);
-}
-
-CgroupHome MakeCgroupHome(const std::string& root) {
-  CgroupHome home;
-  if (FindUnified(root, &home)) return home;
-  home.memory_path = FindLegacy(root, "memory", &home.memory_note);
-  home.pids_path = FindLegacy(root, "pids", &home.pids_note);
-  return home;
-}
-
-const CgroupHome& FindCgroupHome() {
-  static const CgroupHome home = MakeCgroupHome("");
-  return home;
 }
 
 absl::Status Cgroup::LimitMemory(int64_t bytes_max) {
@@ -265,7 +131,7 @@ absl::StatusOr<Cgroup> Cgroup::Create(int slot, int64_t memory_bytes_max, int pr
   if (!home.memory_path.empty()) {
     ASSAY_ASSIGN_OR_RETURN(memory_path, MakeGroup(home.memory_path, slot));
   }
-  if (home.unified) {
+  if (home.unified && home.pids_path == home.memory_path) {
     pids_path = memory_path;
   } else if (!home.pids_path.empty()) {
     absl::StatusOr<std::string> made = MakeGroup(home.pids_path, slot);
@@ -306,6 +172,9 @@ std::vector<int> Cgroup::entry_descriptors() const {
 
 Cgroup::Usage Cgroup::ReadUsage() const {
   Usage usage;
+  if (!pids_path_.empty()) {
+    usage.processes_limit = KeyedValue(ReadSmall(pids_path_ + "/pids.events"), "max") > 0;
+  }
   if (memory_path_.empty()) return usage;
   bool limit_hit;
   int64_t kills;

@@ -1,5 +1,5 @@
-// Control groups of sandboxes, v2 or v1 (memory and pids hierarchies), whichever the machine
-// delegates to this process.
+// Control groups of single sandboxes, v2 or v1 (memory and pids hierarchies); where they are made
+// is in cgroup_home.h.
 #ifndef ASSAY_WORKER_SANDBOX_CGROUP_H_
 #define ASSAY_WORKER_SANDBOX_CGROUP_H_
 
@@ -13,23 +13,11 @@
 
 namespace assay {
 
-// Where groups can be made. An empty path: that wall is missing, and the note says why.
-struct CgroupHome {
-  bool unified = false;     // v2: both paths are the same
-  std::string memory_path;  // .../assay
-  std::string pids_path;
-  std::string memory_note;
-  std::string pids_note;
-};
+// Kills all members of one group of this process: by cgroup.kill where there is one, else each that
+// this process can see.
+void KillCgroup(const std::string& path);
 
-// Looks for v2 with both controllers, else for v1; makes .../assay and sweeps it. `root` goes
-// before every absolute path, for tests; it is "" on a real machine.
-CgroupHome MakeCgroupHome(const std::string& root);
-
-// MakeCgroupHome of this machine, once; cached. Thread-safe.
-const CgroupHome& FindCgroupHome();
-
-// Ends what processes that are gone left in the groups of `home` (memory_path or pids_path), and
+// Ends what processes that are gone left in the groups of `home` (a path of CgroupHome), and
 // removes these groups; one whose members are still going stays for the next sweep. bubblewrap
 // itself stays behind when the process that starts it is killed before it has tied its child's life
 // to its own.
@@ -39,8 +27,9 @@ void SweepCgroups(const std::string& home);
 class Cgroup {
  public:
   struct Usage {
-    bool memory_limit = false;  // killed by its own limit
-    bool machine_oom = false;   // killed by another
+    bool memory_limit = false;     // killed by its own limit
+    bool machine_oom = false;      // killed by another
+    bool processes_limit = false;  // a fork was refused
     int64_t peak_bytes = 0;
   };
 

@@ -1,4 +1,4 @@
-// Control groups on a fake tree: what is written where, and what usage is read as. What a kernel
+// Single groups in a plain folder: what is written where, and what usage is read as. What a kernel
 // does with it is in sandbox_test.cc, for the version that the machine has.
 #include "worker/sandbox/cgroup.h"
 
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kMemoryMax = 64 << 20;
 
-class CgroupTreeTest : public ::testing::Test {
+class CgroupTest : public ::testing::Test {
  protected:
   void Write(const std::string& path, const std::string& text) {
     const std::string whole = absl::StrCat(directory_.path(), path);
@@ -32,19 +32,6 @@ class CgroupTreeTest : public ::testing::Test {
     const absl::StatusOr<std::string> text =
         ReadFile(absl::StrCat(directory_.path(), path), 1 << 16);
     return text.ok() ? *text : std::string(text.status().message());
-  }
-
-  // A process in `group` of a machine with v2; the group's files as the kernel would make them.
-  void MakeUnified(const std::string& group, const std::string& controllers) {
-    Write("/proc/self/mountinfo",
-          "20 1 0:19 / /proc rw - proc proc rw\n"
-          "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n");
-    Write("/proc/self/cgroup", absl::StrCat("0::", group, "\n"));
-    Write("/sys/fs/cgroup/service/cgroup.controllers", controllers);
-    for (const char* made : {"/sys/fs/cgroup/service", "/sys/fs/cgroup/service/assay"}) {
-      Write(absl::StrCat(made, "/cgroup.subtree_control"), "");
-    }
-    ASSERT_OK(CreateDirectories(absl::StrCat(directory_.path(), "/sys/fs/cgroup", group)));
   }
 
   // An empty group with these files.
@@ -63,55 +50,7 @@ class CgroupTreeTest : public ::testing::Test {
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("cgroup-test");
 };
 
-TEST_F(CgroupTreeTest, UnifiedHandsBothControllersDownTwice) {
-  MakeUnified("/service", "cpuset cpu io memory pids\n");
-  const CgroupHome home = MakeCgroupHome(directory_.path());
-  EXPECT_TRUE(home.unified);
-  const std::string path = directory_.path() + "/sys/fs/cgroup/service/assay";
-  EXPECT_EQ(home.memory_path, path) << home.memory_note;
-  EXPECT_EQ(home.pids_path, path);
-  EXPECT_EQ(Read("/sys/fs/cgroup/service/cgroup.subtree_control"), "+memory +pids");
-  EXPECT_EQ(Read("/sys/fs/cgroup/service/assay/cgroup.subtree_control"), "+memory +pids");
-}
-
-TEST_F(CgroupTreeTest, AProcessThatMovedIntoItsLeafFindsTheGroupAbove) {
-  MakeUnified("/service/assay-self", "memory pids\n");
-  EXPECT_EQ(MakeCgroupHome(directory_.path()).memory_path,
-            directory_.path() + "/sys/fs/cgroup/service/assay");
-}
-
-TEST_F(CgroupTreeTest, AGroupThatIsNotDelegatedIsSaid) {
-  MakeUnified("/service", "memory pids\n");
-  std::filesystem::remove(directory_.path() + "/sys/fs/cgroup/service/cgroup.subtree_control");
-  const CgroupHome home = MakeCgroupHome(directory_.path());
-  EXPECT_TRUE(home.unified);
-  EXPECT_EQ(home.memory_path, "");
-  EXPECT_THAT(home.memory_note, HasSubstr("delegated cgroup"));
-  EXPECT_EQ(home.pids_note, home.memory_note);
-}
-
-// As on a machine that mounts v2 beside v1: the controllers are with v1.
-TEST_F(CgroupTreeTest, UnifiedWithoutTheControllersIsLeftForLegacy) {
-  MakeUnified("/service", "cpu\n");
-  CgroupHome home = MakeCgroupHome(directory_.path());
-  EXPECT_FALSE(home.unified);
-  EXPECT_THAT(home.memory_note, HasSubstr("no cgroup hierarchy with memory"));
-  EXPECT_THAT(home.pids_note, HasSubstr("no cgroup hierarchy with pids"));
-
-  Write("/proc/self/mountinfo",
-        "31 23 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n"
-        "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
-        "39 31 0:36 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n");
-  Write("/proc/self/cgroup", "9:pids:/job\n4:memory:/\n0::/\n");
-  ASSERT_OK(CreateDirectories(directory_.path() + "/sys/fs/cgroup/memory"));
-  ASSERT_OK(CreateDirectories(directory_.path() + "/sys/fs/cgroup/pids/job"));
-  home = MakeCgroupHome(directory_.path());
-  EXPECT_FALSE(home.unified);
-  EXPECT_EQ(home.memory_path, directory_.path() + "/sys/fs/cgroup/memory/assay");
-  EXPECT_EQ(home.pids_path, directory_.path() + "/sys/fs/cgroup/pids/job/assay");
-}
-
-TEST_F(CgroupTreeTest, UnifiedLimitsAreWrittenIntoOneGroup) {
+TEST_F(CgroupTest, UnifiedLimitsAreWrittenIntoOneGroup) {
   const std::string path = MakeGroup(
       {{"cgroup.procs", ""}, {"memory.max", ""}, {"memory.swap.max", ""}, {"pids.max", ""}});
   ASSERT_OK_AND_ASSIGN(Cgroup group, Cgroup::Adopt(path, path, true, kMemoryMax, 17));
@@ -126,7 +65,7 @@ TEST_F(CgroupTreeTest, UnifiedLimitsAreWrittenIntoOneGroup) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(CgroupTreeTest, LegacyLimitsAreWrittenToo) {
+TEST_F(CgroupTest, LegacyLimitsAreWrittenToo) {
   const std::string path = MakeGroup(
       {{"cgroup.procs", ""}, {"memory.limit_in_bytes", ""}, {"memory.memsw.limit_in_bytes", ""}});
   ASSERT_OK_AND_ASSIGN(Cgroup group, Cgroup::Adopt(path, "", false, kMemoryMax, 17));
@@ -136,7 +75,36 @@ TEST_F(CgroupTreeTest, LegacyLimitsAreWrittenToo) {
   Empty(path);
 }
 
-TEST_F(CgroupTreeTest, AGroupThatCannotBeEnteredIsAnErrorAndGoes) {
+// Where v2 hands only one of the controllers down.
+TEST_F(CgroupTest, AGroupForProcessesAloneLimitsThemAlone) {
+  const std::string path = MakeGroup({{"cgroup.procs", ""}, {"pids.max", ""}});
+  ASSERT_OK_AND_ASSIGN(Cgroup group, Cgroup::Adopt("", path, true, kMemoryMax, 17));
+  EXPECT_FALSE(group.has_memory());
+  EXPECT_TRUE(group.has_pids());
+  EXPECT_EQ(group.entry_descriptors().size(), 1u);
+  EXPECT_EQ(Read("/group/pids.max"), "17");
+  Empty(path);
+}
+
+TEST_F(CgroupTest, RefusedForksAreRead) {
+  for (const auto& [events, refused] :
+       {std::pair{"max 0\n", false}, std::pair{"max 3\n", true}, std::pair{"", false}}) {
+    const std::string path =
+        MakeGroup({{"cgroup.procs", ""}, {"pids.max", ""}, {"pids.events", events}});
+    ASSERT_OK_AND_ASSIGN(Cgroup group, Cgroup::Adopt("", path, true, 0, 17));
+    EXPECT_EQ(group.ReadUsage().processes_limit, refused) << events;
+    Empty(path);
+  }
+}
+
+// All at once where the kernel can; it has no such file in v1.
+TEST_F(CgroupTest, AGroupIsKilledAsAWhole) {
+  const std::string path = MakeGroup({{"cgroup.procs", ""}, {"cgroup.kill", ""}});
+  KillCgroup(path);
+  EXPECT_EQ(Read("/group/cgroup.kill"), "1");
+}
+
+TEST_F(CgroupTest, AGroupThatCannotBeEnteredIsAnErrorAndGoes) {
   const std::string path = directory_.path() + "/group";
   ASSERT_OK(CreateDirectories(path));
   EXPECT_THAT(Cgroup::Adopt(path, path, true, kMemoryMax, 17).status().message(),
@@ -144,7 +112,7 @@ TEST_F(CgroupTreeTest, AGroupThatCannotBeEnteredIsAnErrorAndGoes) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-TEST_F(CgroupTreeTest, WhoWasOutOfMemoryIsReadFromTheGroup) {
+TEST_F(CgroupTest, WhoWasOutOfMemoryIsReadFromTheGroup) {
   const struct {
     const char* name;
     bool unified;

@@ -95,7 +95,11 @@ std::vector<std::pair<int, rlimit>> ResourceLimits(const SandboxOptions& options
   add(RLIMIT_NOFILE, kOpenFilesMax);
   add(RLIMIT_STACK, options.stack_bytes_max);
   if (options.file_bytes_max > 0) add(RLIMIT_FSIZE, options.file_bytes_max);
-  if (options.cpu_seconds_max > 0) add(RLIMIT_CPU, options.cpu_seconds_max);
+  if (options.cpu_seconds_max > 0) {
+    // At the soft limit the signal says what it is for; at the hard one it would be SIGKILL.
+    const auto seconds = static_cast<rlim_t>(options.cpu_seconds_max);
+    limits.push_back({RLIMIT_CPU, rlimit{seconds, seconds + 1}});
+  }
   if (dropped) add(RLIMIT_NPROC, options.processes_max + kProcessesBeside);
   if (memory_by_limit) add(RLIMIT_AS, options.memory_bytes_max);
   return limits;
@@ -173,6 +177,7 @@ class BubblewrapSandbox : public Sandbox {
     SandboxExit result = Decode(status);
     result.memory_limit = usage.memory_limit;
     result.machine_oom = usage.machine_oom;
+    result.processes_limit = usage.processes_limit;
     result.peak_memory_bytes = usage.peak_bytes;
     const bool ran = StatusNumber(status_text_, "exit-code").has_value();
     exit_ = ran || killed_ || usage.memory_limit

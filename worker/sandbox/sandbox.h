@@ -52,7 +52,7 @@ struct SandboxOptions {
   int64_t tmpfs_bytes_max = 0;  // size of /tmp inside; 0: none
   int processes_max = 64;
   int64_t file_bytes_max = 0;   // RLIMIT_FSIZE
-  int64_t cpu_seconds_max = 0;  // RLIMIT_CPU of each process
+  int64_t cpu_seconds_max = 0;  // RLIMIT_CPU of each process, which ends it by SIGXCPU
   int64_t stack_bytes_max = int64_t{64} << 20;
   // Without address space randomisation, where the machine allows it: precompiled headers of NVRTC
   // are images of memory. Never for guests.
@@ -64,6 +64,8 @@ struct SandboxExit {
   int signal = 0;             // of the command
   bool memory_limit = false;  // its own cgroup's limit killed something
   bool machine_oom = false;   // something was killed for memory, but not by its own limit
+  // Its own cgroup refused to start a process.
+  bool processes_limit = false;
   int64_t peak_memory_bytes = 0;
 };
 
@@ -105,16 +107,23 @@ inline constexpr char kWallCgroupPids[] = "cgroup-pids";
 inline constexpr int kSandboxUidFirst = 64000;
 inline constexpr int kSandboxSlotsMax = 1024;
 
-// Whether no sandbox starts without the wall. The others are reported where they are missing.
-bool IsWallRequired(std::string_view wall);
-
-// Which walls this machine gives: each is tried once. Cached after the first call.
-struct Walls {
-  std::vector<std::string> standing;  // names above
-  std::vector<std::string> missing;   // the same names
-  std::vector<std::string> notes;     // one line for each missing one: why, and what to do
+// How a wall withstood what was tried against it.
+enum class WallState {
+  kStanding,
+  kWeaker,  // something else stands in its place; the note says what
+  kMissing,
 };
-Walls ProbeWalls();
+const char* WallStateName(WallState state);  // "STANDING", "WEAKER", "MISSING"
+
+struct WallProbe {
+  std::string name;  // of those above
+  WallState state = WallState::kMissing;
+  std::string note;  // of one that does not stand: why, what stands instead, and what to do
+};
+
+// One for each wall: it is tried from inside and from outside, by something that it must refuse.
+// Cached after the first call.
+std::vector<WallProbe> ProbeWalls();
 
 }  // namespace assay
 

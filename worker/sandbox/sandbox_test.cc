@@ -23,14 +23,14 @@
 #include "gtest/gtest.h"
 #include "worker/guest/guest_protocol.h"
 #include "worker/sandbox/cgroup.h"
+#include "worker/sandbox/cgroup_home.h"
+#include "worker/sandbox/required_walls.h"
 #include "worker/sandbox/text.h"
 
 namespace assay {
 namespace {
 
-using ::testing::Contains;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
@@ -347,18 +347,107 @@ TEST_F(SandboxTest, BadOptionsAreRefused) {
   EXPECT_THAT(Sandbox::Start(options), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST_F(SandboxTest, ProbeWallsNamesEveryWallOnce) {
-  const Walls walls = ProbeWalls();
-  EXPECT_EQ(walls.standing.size() + walls.missing.size(), 9u);
-  EXPECT_EQ(walls.notes.size(), walls.missing.size());
-  for (const std::string& note : walls.notes) GTEST_LOG_(INFO) << "missing wall: " << note;
-  for (const char* name : {kWallBubblewrap, kWallUserNamespace, kWallNetwork, kWallFiles,
-                           kWallSeccomp, kWallRlimits}) {
-    EXPECT_THAT(walls.standing, Contains(name));
+TEST_F(SandboxTest, ProbeWallsTriesEveryWallOnce) {
+  const std::vector<WallProbe> walls = ProbeWalls();
+  std::vector<std::string> names;
+  for (const WallProbe& wall : walls) {
+    names.push_back(wall.name);
+    EXPECT_EQ(wall.note.empty(), wall.state == WallState::kStanding) << wall.name;
+    if (!wall.note.empty()) GTEST_LOG_(INFO) << WallStateName(wall.state) << ": " << wall.note;
   }
-  EXPECT_THAT(geteuid() == 0 ? walls.standing : walls.missing, Contains(kWallUid));
-  EXPECT_EQ(std::count(walls.standing.begin(), walls.standing.end(), kWallCgroupMemory),
-            FindCgroupHome().memory_path.empty() ? 0 : 1);
+  EXPECT_EQ(names, AllWalls());
+  EXPECT_OK(CheckWalls(DefaultRequiredWalls(geteuid() == 0), walls));
+  std::vector<std::string> groups;
+  if (!FindCgroupHome().memory_path.empty()) groups.push_back(kWallCgroupMemory);
+  if (!FindCgroupHome().pids_path.empty()) groups.push_back(kWallCgroupPids);
+  EXPECT_OK(CheckWalls(groups, walls));
+}
+
+// Each probe has to be able to succeed: against a sandbox without its wall it does.
+TEST_F(SandboxTest, ProbesSucceedWhereTheirWallIsMissing) {
+  SandboxOptions options = Probe({}, SyscallFilter::kNone);
+  options.tmpfs_bytes_max = 8 << 20;
+  for (const char* what : {"write:/tmp/x", "fill:1048576", "keys", "ring", "socket", "ptrace",
+                           "clone3", "signal:1", "memory:1048576", "forks:2"}) {
+    options.arguments = {"/assay-guest", kGuestProbeFlag, what};
+    EXPECT_EQ(RunProbe(options), 1) << what;
+  }
+}
+
+TEST_F(SandboxTest, Clone3AnswersSoThatTheLibraryFallsBack) {
+  for (const SyscallFilter filter : {SyscallFilter::kCompile, SyscallFilter::kGuest}) {
+    EXPECT_EQ(RunProbe(Probe({"clone3"}, filter)), 0);
+  }
+  // Which it does: processes start.
+  EXPECT_EQ(RunProbe(Probe({"forks:2"}, SyscallFilter::kCompile)), 1);
+}
+
+TEST_F(SandboxTest, TheTemporaryFolderIsSized) {
+  SandboxOptions options = Probe({"fill:2097152"}, SyscallFilter::kCompile);
+  options.tmpfs_bytes_max = 1 << 20;
+  EXPECT_EQ(RunProbe(options), 0);
+  options.tmpfs_bytes_max = 4 << 20;
+  EXPECT_EQ(RunProbe(options), 1) << "the control: there is room";
+  options.file_bytes_max = 1 << 20;
+  EXPECT_EQ(RunProbe(options), 0);
+}
+
+// Empty files take no room of a tmpfs; what they take of the kernel counts as the sandbox's memory.
+TEST_F(SandboxTest, FilesWithoutContentAreBoundedByMemory) {
+  if (FindCgroupHome().memory_path.empty()) GTEST_SKIP() << FindCgroupHome().memory_note;
+  SandboxOptions options = Compile();
+  options.tmpfs_bytes_max = 1 << 20;
+  options.memory_bytes_max = 16 << 20;
+  std::string out;
+  // The shell itself takes a few MiB at most; 16 MiB hold some ten thousand files.
+  const absl::StatusOr<SandboxExit> exit = RunShell(
+      "i=0; while [ $i -lt 200000 ]; do : >/tmp/$i || exit 3; i=$((i+1)); done", options, &out);
+  ASSERT_OK(exit);
+  EXPECT_TRUE(exit->memory_limit || exit->code == 3) << exit->code;
+}
+
+TEST_F(SandboxTest, NoPathOfTheHostIsInACommandLine) {
+  TemporaryDirectory directory = *TemporaryDirectory::Create("sandbox-test");
+  ASSERT_EQ(chmod(directory.path().c_str(), 0755), 0);
+  SandboxOptions options = Compile();
+  options.arguments = {"/bin/sh", "-c", "echo ready; read line"};
+  options.read_only_binds = {{directory.path(), "/bound"}};
+  int in[2];
+  int out[2];
+  ASSERT_EQ(pipe2(in, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  UniqueFd in_reader(in[0]), in_writer(in[1]), out_reader(out[0]), out_writer(out[1]);
+  options.descriptors = {{in_reader.get(), 0}, {out_writer.get(), 1}};
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Sandbox> sandbox, Sandbox::Start(options));
+  char byte;
+  ASSERT_EQ(read(out_reader.get(), &byte, 1), 1);
+  ASSERT_OK_AND_ASSIGN(const int command, sandbox->CommandPid());
+  // The first process inside; bubblewrap's own, which has the path, is outside of its namespace.
+  const std::string line = ReadProc(command, "cmdline");
+  EXPECT_THAT(line, HasSubstr("echo ready"));
+  EXPECT_THAT(line, Not(HasSubstr(directory.path())));
+}
+
+TEST_F(SandboxTest, ALimitOfCpuTimeSaysSo) {
+  SandboxOptions options = Compile();
+  options.cpu_seconds_max = 1;
+  std::string out;
+  ASSERT_OK_AND_ASSIGN(const SandboxExit exit,
+                       RunShell("sh -c 'while :; do :; done'; exit $?", options, &out));
+  EXPECT_EQ(exit.signal, SIGXCPU);
+  EXPECT_FALSE(exit.memory_limit);
+  EXPECT_FALSE(exit.processes_limit);
+}
+
+TEST_F(SandboxTest, ARefusedForkIsCounted) {
+  if (FindCgroupHome().pids_path.empty()) GTEST_SKIP() << FindCgroupHome().pids_note;
+  for (const bool refused : {false, true}) {
+    SandboxOptions options = Probe({"forks:16"}, SyscallFilter::kCompile);
+    options.processes_max = refused ? 8 : 32;
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<Sandbox> sandbox, Sandbox::Start(options));
+    ASSERT_OK_AND_ASSIGN(const SandboxExit exit, sandbox->Wait(kLong));
+    EXPECT_EQ(exit.processes_limit, refused);
+  }
 }
 
 // A child that has entered the group and waits.

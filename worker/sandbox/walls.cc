@@ -4,16 +4,19 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstddef>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "worker/guest/guest_protocol.h"
-#include "worker/sandbox/cgroup.h"
+#include "worker/sandbox/cgroup_home.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/sandbox/slots.h"
 
@@ -24,6 +27,8 @@ constexpr char kProbeInside[] = "/assay-guest";
 constexpr absl::Duration kProbeMax = absl::Seconds(20);
 constexpr int64_t kProbeMemoryBytes = int64_t{64} << 20;
 constexpr int kProbeProcesses = 8;
+constexpr int kProbeUserProcesses = 256;
+constexpr int64_t kProbeFileBytes = int64_t{1} << 20;
 
 // What a probe needs from the machine.
 struct ProbeMachine {
@@ -31,6 +36,8 @@ struct ProbeMachine {
   UniqueFd guest;     // assay-guest
   UniqueFd listener;  // on 127.0.0.1
   int port = 0;
+  UniqueFd named;  // listens on abstract_name
+  std::string abstract_name;
   std::string secret;  // a file of this process's user that nobody else may read
 };
 
@@ -55,6 +62,23 @@ absl::Status Listen(ProbeMachine* machine) {
     return ErrnoError(errno, "listening on 127.0.0.1");
   }
   machine->port = ntohs(address.sin_port);
+  return absl::OkStatus();
+}
+
+// A name without a file, which network namespaces keep apart and no mount namespace hides.
+absl::Status ListenAbstract(ProbeMachine* machine) {
+  machine->abstract_name = absl::StrCat("assay-probe-", getpid());
+  machine->named.Reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  machine->abstract_name.copy(address.sun_path + 1, sizeof(address.sun_path) - 1);
+  const auto length =
+      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + machine->abstract_name.size());
+  if (!machine->named.valid() ||
+      bind(machine->named.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      listen(machine->named.get(), 1) != 0) {
+    return ErrnoError(errno, "listening on an abstract name");
+  }
   return absl::OkStatus();
 }
 
@@ -89,34 +113,55 @@ Test Refuses(std::vector<std::string> what, std::function<void(SandboxOptions*)>
   };
 }
 
+// Reaching processes, identity and the host's name.
+std::string TestBubblewrap(const ProbeMachine& machine) {
+  // The first process of a container has the number of the sandbox's own.
+  const int pid = std::max(getpid(), 2);
+  return Refuses({absl::StrCat("signal:", pid), "setuid", "hostname"})(machine);
+}
+
+// A file that only its owner may read, bound in whole: only the user stands between.
 std::string TestUid(const ProbeMachine& machine) {
-  if (geteuid() != 0) {
-    return "the worker is not root, so candidates run as its own user; run it as root, or as a "
-           "user that owns nothing of value";
-  }
-  // Bound in whole, so that only the file's owner stands between.
+  if (geteuid() != 0) return "the worker is not root, so candidates run as its own user";
   return Refuses({"read:/secret"}, [&](SandboxOptions* options) {
     options->read_only_binds = {{machine.secret, "/secret"}};
   })(machine);
 }
 
+// Without a user of its own: the mount namespace still hides what that user owns.
+std::string TestHidden(const ProbeMachine& machine) {
+  if (geteuid() == 0) return "root has a user to drop to";
+  return Refuses({absl::StrCat("read:", machine.secret)})(machine);
+}
+
 std::string TestNetwork(const ProbeMachine& machine) {
-  return Refuses({absl::StrCat("connect:", machine.port)})(machine);
+  return Refuses({absl::StrCat("connect:", machine.port),
+                  absl::StrCat("abstract:", machine.abstract_name)})(machine);
 }
 
 std::string TestFiles(const ProbeMachine& machine) {
-  return Refuses({"read:/etc/passwd", "read:/proc/self/environ", "read:/dev/zero",
-                  absl::StrCat("read:", machine.secret), "descriptors", "environment"})(machine);
+  return Refuses(
+      {"read:/etc/passwd", "read:/proc/1/environ", "read:/proc/self/environ", "read:/dev/zero",
+       "read:/sys/kernel", absl::StrCat("read:", machine.secret), "write:/x", "write:/usr/x",
+       "descriptors", "environment", absl::StrCat("fill:", 2 * kProbeFileBytes)},
+      [](SandboxOptions* options) { options->tmpfs_bytes_max = kProbeFileBytes; })(machine);
 }
 
 std::string TestSeccomp(const ProbeMachine& machine) {
   for (const SyscallFilter filter : {SyscallFilter::kCompile, SyscallFilter::kGuest}) {
     const std::string reason =
-        Refuses({filter == SyscallFilter::kCompile ? "ptrace" : "socket"},
+        Refuses({"ptrace", "socket", "keys", "ring", "events", "clone3"},
                 [&](SandboxOptions* options) { options->filter = filter; })(machine);
     if (!reason.empty()) return reason;
   }
   return "";
+}
+
+std::string TestRlimits(const ProbeMachine& machine) {
+  return Refuses({"core", absl::StrCat("fill:", 2 * kProbeFileBytes)}, [](SandboxOptions* options) {
+    options->tmpfs_bytes_max = 4 * kProbeFileBytes;
+    options->file_bytes_max = kProbeFileBytes;
+  })(machine);
 }
 
 std::string TestMemory(const ProbeMachine& machine) {
@@ -129,10 +174,25 @@ std::string TestMemory(const ProbeMachine& machine) {
   return exit->memory_limit ? "" : "a process used twice its limit; check the memory controller";
 }
 
+// RLIMIT_AS, which a sandbox gets where it has no group for memory.
+std::string TestAddressSpace(const ProbeMachine& machine) {
+  return Refuses({absl::StrCat("memory:", 2 * kProbeMemoryBytes)}, [](SandboxOptions* options) {
+    options->memory_bytes_max = kProbeMemoryBytes;
+  })(machine);
+}
+
 std::string TestPids(const ProbeMachine& machine) {
   const CgroupHome& home = FindCgroupHome();
   if (home.pids_path.empty()) return home.pids_note;
   return Refuses({absl::StrCat("forks:", 2 * kProbeProcesses)}, [](SandboxOptions* options) {
+    options->processes_max = kProbeProcesses;
+  })(machine);
+}
+
+// RLIMIT_NPROC, which a sandbox with a user of its own gets, with room for those that wait to be
+// reaped.
+std::string TestUserProcesses(const ProbeMachine& machine) {
+  return Refuses({absl::StrCat("forks:", kProbeUserProcesses)}, [](SandboxOptions* options) {
     options->processes_max = kProbeProcesses;
   })(machine);
 }
@@ -142,6 +202,7 @@ absl::StatusOr<ProbeMachine> Prepare(const TemporaryDirectory& directory) {
   ProbeMachine machine;
   machine.slot = slots.probe;
   ASSAY_RETURN_IF_ERROR(Listen(&machine));
+  ASSAY_RETURN_IF_ERROR(ListenAbstract(&machine));
   const std::string binary = GuestBinary();
   machine.guest.Reset(open(binary.c_str(), O_RDONLY | O_CLOEXEC));
   if (!machine.guest.valid()) return ErrnoError(errno, absl::StrCat("open ", binary));
@@ -154,42 +215,72 @@ absl::StatusOr<ProbeMachine> Prepare(const TemporaryDirectory& directory) {
   return machine;
 }
 
-Walls TryAll() {
-  const std::pair<const char*, Test> tests[] = {
-      {kWallBubblewrap, Refuses({})},    {kWallUserNamespace, Refuses({"userns"})},
-      {kWallNetwork, TestNetwork},       {kWallFiles, TestFiles},
-      {kWallSeccomp, TestSeccomp},       {kWallUid, TestUid},
-      {kWallRlimits, Refuses({"core"})}, {kWallCgroupMemory, TestMemory},
-      {kWallCgroupPids, TestPids},
+// What is tried of one wall, and of what stands in its place where it does not.
+struct WallTest {
+  const char* name;
+  Test test;
+  Test instead = {};
+  const char* instead_note = "";  // what the other does not do
+};
+
+std::vector<WallTest> WallTests() {
+  return {
+      {kWallBubblewrap, TestBubblewrap},
+      {kWallUserNamespace, Refuses({"userns"})},
+      {kWallNetwork, TestNetwork},
+      {kWallFiles, TestFiles},
+      {kWallSeccomp, TestSeccomp},
+      {kWallUid, TestUid, TestHidden,
+       "the mount namespace alone hides that user's files; run the worker as root, or as a user "
+       "that owns nothing of value"},
+      {kWallRlimits, TestRlimits},
+      {kWallCgroupMemory, TestMemory, TestAddressSpace,
+       "RLIMIT_AS bounds each process instead, and not all of a sandbox together"},
+      {kWallCgroupPids, TestPids, TestUserProcesses,
+       "RLIMIT_NPROC bounds the processes of the sandbox's user instead"},
   };
-  Walls walls;
-  absl::Status ready;
-  absl::StatusOr<TemporaryDirectory> directory = TemporaryDirectory::Create("assay-probe");
-  absl::StatusOr<ProbeMachine> machine =
-      directory.ok() ? Prepare(*directory) : absl::StatusOr<ProbeMachine>(directory.status());
-  for (const auto& [name, test] : tests) {
-    const std::string reason =
-        machine.ok() ? test(*machine)
-                     : absl::StrCat("not tried: ", std::string(machine.status().message()));
-    if (reason.empty()) {
-      walls.standing.push_back(name);
-    } else {
-      walls.missing.push_back(name);
-      walls.notes.push_back(absl::StrCat(name, ": ", reason));
-    }
+}
+
+WallProbe TryWall(const WallTest& wall, const ProbeMachine& machine) {
+  const std::string reason = wall.test(machine);
+  if (reason.empty()) return {wall.name, WallState::kStanding, ""};
+  if (wall.instead && wall.instead(machine).empty()) {
+    return {wall.name, WallState::kWeaker, absl::StrCat(reason, "; ", wall.instead_note)};
   }
-  return walls;
+  return {wall.name, WallState::kMissing, reason};
+}
+
+std::vector<WallProbe> TryAll() {
+  const absl::StatusOr<TemporaryDirectory> directory = TemporaryDirectory::Create("assay-probe");
+  const absl::StatusOr<ProbeMachine> machine =
+      directory.ok() ? Prepare(*directory) : absl::StatusOr<ProbeMachine>(directory.status());
+  std::vector<WallProbe> probes;
+  for (const WallTest& wall : WallTests()) {
+    probes.push_back(machine.ok()
+                         ? TryWall(wall, *machine)
+                         : WallProbe{wall.name, WallState::kMissing,
+                                     absl::StrCat("not tried: ", machine.status().message())});
+  }
+  return probes;
 }
 
 }  // namespace
 
-bool IsWallRequired(std::string_view wall) {
-  return wall != kWallUid && wall != kWallCgroupMemory && wall != kWallCgroupPids;
+const char* WallStateName(WallState state) {
+  switch (state) {
+    case WallState::kStanding:
+      return "STANDING";
+    case WallState::kWeaker:
+      return "WEAKER";
+    case WallState::kMissing:
+      break;
+  }
+  return "MISSING";
 }
 
-Walls ProbeWalls() {
-  static const Walls walls = TryAll();
-  return walls;
+std::vector<WallProbe> ProbeWalls() {
+  static const std::vector<WallProbe> probes = TryAll();
+  return probes;
 }
 
 }  // namespace assay

@@ -92,9 +92,11 @@ void PrintJson(const std::vector<DoctorCheck>& checks) {
     text.set_message(check.detail);
     const std::string json = ToJson(text);
     const std::string detail = json.substr(json.find("\"message\":") + 10);
-    parts.push_back(
-        absl::StrCat("{\"name\":\"", check.name, "\",\"ok\":", check.ok ? "true" : "false",
-                     ",\"required\":", check.required ? "true" : "false", ",\"detail\":", detail));
+    const std::string state =
+        check.state.empty() ? "" : absl::StrCat(",\"state\":\"", check.state, "\"");
+    parts.push_back(absl::StrCat(
+        "{\"name\":\"", check.name, "\",\"ok\":", check.ok ? "true" : "false",
+        ",\"required\":", check.required ? "true" : "false", state, ",\"detail\":", detail));
   }
   std::cout << "{\"checks\":[" << absl::StrJoin(parts, ",") << "]}\n";
 }
@@ -104,8 +106,10 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   std::vector<DoctorCheck> checks;
   CheckPrograms(&checks);
   checks.push_back(OpenblasCheck(""));
-  for (DoctorCheck& check : WallChecks(ProcessSlots().status(), ProbeWalls()))
+  for (DoctorCheck& check :
+       WallChecks(ProcessSlots().status(), ProbeWalls(), /*root=*/geteuid() == 0)) {
     checks.push_back(std::move(check));
+  }
   CheckClocks(&checks);
   CheckServer(context, &checks);
   bool fit = true;
@@ -115,9 +119,9 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   } else {
     std::vector<std::vector<std::string>> rows;
     for (const DoctorCheck& check : checks) {
-      rows.push_back({check.ok ? Paint("ok", Color::kGreen)
-                               : Paint("--", check.required ? Color::kRed : Color::kYellow),
-                      check.name, Printable(check.detail)});
+      const std::string word = !check.state.empty() ? check.state : check.ok ? "ok" : "--";
+      const Color color = check.ok ? Color::kGreen : check.required ? Color::kRed : Color::kYellow;
+      rows.push_back({Paint(word, color), check.name, Printable(check.detail)});
     }
     std::cout << FormatTable(rows);
   }

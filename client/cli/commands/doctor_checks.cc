@@ -3,18 +3,18 @@
 #include <optional>
 
 #include "worker/sandbox/openblas.h"
+#include "worker/sandbox/required_walls.h"
 
 namespace assay {
 
-std::vector<DoctorCheck> WallChecks(const absl::Status& slots, const Walls& walls) {
+std::vector<DoctorCheck> WallChecks(const absl::Status& slots, const std::vector<WallProbe>& walls,
+                                    bool root) {
   if (!slots.ok()) return {{"sandbox user ids", false, true, std::string(slots.message())}};
   std::vector<DoctorCheck> checks;
-  for (const std::string& wall : walls.standing) {
-    checks.push_back({"wall " + wall, true, IsWallRequired(wall), ""});
-  }
-  for (size_t i = 0; i < walls.missing.size(); ++i) {
-    checks.push_back({"wall " + walls.missing[i], false, IsWallRequired(walls.missing[i]),
-                      i < walls.notes.size() ? walls.notes[i] : ""});
+  for (const WallProbe& wall : walls) {
+    checks.push_back({"wall " + wall.name, wall.state == WallState::kStanding,
+                      IsWallRequiredByDefault(wall.name, root), wall.note,
+                      WallStateName(wall.state)});
   }
   return checks;
 }

@@ -1,5 +1,3 @@
-#include <map>
-
 #include "base/file.h"
 #include "base/test_matchers.h"
 #include "client/cli/commands/doctor_checks.h"
@@ -10,34 +8,42 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(DoctorTest, WallsWithoutWhichNothingRunsAreRequired) {
-  Walls walls;
-  walls.standing = {kWallBubblewrap, kWallUserNamespace, kWallNetwork, kWallFiles, kWallRlimits};
-  walls.missing = {kWallSeccomp, kWallUid, kWallCgroupMemory, kWallCgroupPids};
-  walls.notes = {"seccomp: why", "uid: why", "cgroup-memory: why", "cgroup-pids: why"};
-  const std::map<std::string, bool> required = {
-      {"wall bubblewrap", true}, {"wall userns", true},         {"wall network", true},
-      {"wall files", true},      {"wall seccomp", true},        {"wall rlimits", true},
-      {"wall uid", false},       {"wall cgroup-memory", false}, {"wall cgroup-pids", false},
-  };
-  const std::vector<DoctorCheck> checks = WallChecks(absl::OkStatus(), walls);
-  ASSERT_EQ(checks.size(), required.size());
-  for (const DoctorCheck& check : checks) {
-    SCOPED_TRACE(check.name);
-    ASSERT_EQ(required.count(check.name), 1u);
-    EXPECT_EQ(check.required, required.at(check.name));
-    const bool missing = check.name == "wall seccomp" || !check.required;
-    EXPECT_EQ(check.ok, !missing);
-    EXPECT_EQ(check.detail.empty(), check.ok);
+std::vector<WallProbe> SomeWalls() {
+  return {{kWallBubblewrap, WallState::kStanding, ""},
+          {kWallSeccomp, WallState::kMissing, "not refused: ptrace"},
+          {kWallUid, WallState::kWeaker, "the worker is not root"},
+          {kWallCgroupMemory, WallState::kWeaker, "RLIMIT_AS bounds each process"},
+          {kWallCgroupPids, WallState::kStanding, ""}};
+}
+
+TEST(DoctorTest, EachWallHasItsStateAndWhatToDo) {
+  const struct {
+    const char* name;
+    const char* state;
+    bool required;
+    bool required_of_root;
+  } rows[] = {{"wall bubblewrap", "STANDING", true, true},
+              {"wall seccomp", "MISSING", true, true},
+              {"wall uid", "WEAKER", false, true},
+              {"wall cgroup-memory", "WEAKER", false, false},
+              {"wall cgroup-pids", "STANDING", false, false}};
+  for (const bool root : {false, true}) {
+    const std::vector<DoctorCheck> checks = WallChecks(absl::OkStatus(), SomeWalls(), root);
+    ASSERT_EQ(checks.size(), std::size(rows));
+    for (size_t i = 0; i < checks.size(); ++i) {
+      SCOPED_TRACE(rows[i].name);
+      EXPECT_EQ(checks[i].name, rows[i].name);
+      EXPECT_EQ(checks[i].state, rows[i].state);
+      EXPECT_EQ(checks[i].ok, checks[i].state == "STANDING");
+      EXPECT_EQ(checks[i].required, root ? rows[i].required_of_root : rows[i].required);
+      EXPECT_EQ(checks[i].detail.empty(), checks[i].ok);
+    }
   }
 }
 
 TEST(DoctorTest, WallsThatCannotBeTriedAreOneCheck) {
-  Walls walls;
-  walls.missing = {kWallBubblewrap, kWallUserNamespace};
-  walls.notes = {"bubblewrap: not tried", "userns: not tried"};
-  const std::vector<DoctorCheck> checks =
-      WallChecks(absl::FailedPreconditionError("make /run/assay writable"), walls);
+  const std::vector<DoctorCheck> checks = WallChecks(
+      absl::FailedPreconditionError("make /run/assay writable"), SomeWalls(), /*root=*/true);
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_FALSE(checks[0].ok);
   EXPECT_TRUE(checks[0].required);

@@ -1,0 +1,12 @@
+/* assay-candidate
+problem: "vector_add"
+language: CPP
+label: "keyctl"
+# Expected: RUNTIME_ERROR (FORBIDDEN_SYSCALL). Reads the kernel's keys.
+*/
+#include <sys/syscall.h>
+#include <unistd.h>
+extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+  (void)!syscall(SYS_keyctl, 0, -3, 0);
+}

@@ -1,0 +1,24 @@
+/* assay-candidate
+problem: "vector_add"
+language: CPP
+label: "proc_self_root"
+# Expected: PASSED. Looks for the root of another process while it is loaded.
+*/
+#include <fcntl.h>
+#include <cstdlib>
+
+namespace {
+struct Start {
+  Start() {
+    const char* const paths[] = {"/proc/self/root/etc/passwd", "/proc/1/root/etc/passwd",
+                                 "/proc/self/cwd"};
+    for (const char* path : paths) {
+      if (open(path, O_RDONLY) >= 0) std::abort();
+    }
+  }
+} start;
+}  // namespace
+
+extern "C" void vector_add(const float* a, const float* b, float* c, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) c[i] = a[i] + b[i];
+}
