@@ -161,7 +161,7 @@ TEST_F(SqliteStoreTest, TooManyWaitingCreationsAreRefused) {
   for (int i = 0; i < kCount; ++i) {
     v1::Candidate candidate = assay::testing::MakeCandidate(absl::StrCat("c", i));
     candidate.mutable_files(0)->set_content(big);
-    store->CreateCandidate(std::move(candidate), [&](auto result) { count(result.status()); });
+    store->CreateCandidate(std::move(candidate), "", [&](auto result) { count(result.status()); });
   }
   release.Notify();
   left.Wait();

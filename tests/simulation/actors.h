@@ -33,6 +33,7 @@ class SimWorker {
     bool poisoned = false;
     bool done = false;  // the outcome waits to be acknowledged
     bool hung = false;  // says nothing any more
+    double median_ns = 0;  // of a ranked one
     absl::Duration expires;
   };
 
