@@ -125,16 +125,16 @@ bool IsStatementWord(std::string_view word) {
 // Names that mean the same everywhere, whatever stands before them.
 bool IsCommonWord(std::string_view word) {
   static constexpr std::string_view kWords[] = {
-      "const",    "volatile", "restrict", "static",    "inline",   "constexpr", "unsigned",
-      "signed",   "long",     "short",    "int",       "char",     "float",     "double",
-      "void",     "bool",     "auto",     "struct",    "class",    "enum",      "union",
-      "template", "typename", "namespace", "using",    "extern",   "typedef",   "operator",
-      "return",   "if",       "else",     "for",       "while",    "do",        "switch",
-      "case",     "break",    "continue", "default",   "goto",     "sizeof",    "this",
-      "true",     "false",    "nullptr",  "new",       "delete",   "define",    "include",
-      "pragma",   "ret",      "exit",     "bra",       "call",     "trap",      "bar",
-      "uni",      "std",      "size_t",   "defined",   "endif",    "ifdef",     "ifndef",
-      "alignas",  "noexcept", "public",   "private",   "protected", "requires", "concept"};
+      "const",    "volatile", "restrict",  "static",  "inline",    "constexpr", "unsigned",
+      "signed",   "long",     "short",     "int",     "char",      "float",     "double",
+      "void",     "bool",     "auto",      "struct",  "class",     "enum",      "union",
+      "template", "typename", "namespace", "using",   "extern",    "typedef",   "operator",
+      "return",   "if",       "else",      "for",     "while",     "do",        "switch",
+      "case",     "break",    "continue",  "default", "goto",      "sizeof",    "this",
+      "true",     "false",    "nullptr",   "new",     "delete",    "define",    "include",
+      "pragma",   "ret",      "exit",      "bra",     "call",      "trap",      "bar",
+      "uni",      "std",      "size_t",    "defined", "endif",     "ifdef",     "ifndef",
+      "alignas",  "noexcept", "public",    "private", "protected", "requires",  "concept"};
   if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) return true;
   if (word.size() > 1 && word[0] == '_' && (word[1] == '_' || absl::ascii_isupper(word[1]))) {
     return true;
@@ -177,8 +177,8 @@ FileCode ReadFile(std::string_view content, bool is_ptx,
   for (size_t i = 0; i < tokens.size(); ++i) {
     const Token& token = tokens[i];
     // A kernel of PTX may be named as an opcode is.
-    const bool is_opcode = is_ptx && token.text.front() != '%' && i + 1 < tokens.size() &&
-                           tokens[i + 1].text == ".";
+    const bool is_opcode =
+        is_ptx && token.text.front() != '%' && i + 1 < tokens.size() && tokens[i + 1].text == ".";
     const bool is_own = token.is_name && !is_opcode && declared.count(token.text) != 0;
     const bool is_path = i > 0 && tokens[i - 1].text == "include" && token.text.front() == '"';
     if (is_own) {
@@ -197,7 +197,8 @@ std::string NormalExpression(std::string_view text, const std::map<std::string, 
   std::string normal;
   for (const Token& token : Lexer(text, /*is_ptx=*/false).Run()) {
     const auto found = own.find(std::string(token.text));
-    absl::StrAppend(&normal, found == own.end() ? Av(token.text) : absl::string_view(found->second), " ");
+    absl::StrAppend(&normal, found == own.end() ? Av(token.text) : absl::string_view(found->second),
+                    " ");
   }
   return normal;
 }
@@ -237,7 +238,8 @@ void AddSpec(const v1::CandidateSpec& spec, const std::vector<FileCode>& files,
 std::string CandidateFingerprint(const v1::Candidate& candidate) {
   const v1::CandidateSpec& spec = candidate.spec();
   std::set<std::string_view> parameters;
-  for (const v1::TuningParameter& parameter : spec.parameters()) parameters.insert(parameter.name());
+  for (const v1::TuningParameter& parameter : spec.parameters())
+    parameters.insert(parameter.name());
   std::vector<FileCode> files;
   for (const v1::SourceFile& file : candidate.files()) {
     files.push_back(ReadFile(file.content(), spec.language() == v1::PTX, parameters));

@@ -1,8 +1,12 @@
+#include <filesystem>
+#include <map>
 #include <string>
 
 #include "assay/v1/candidate.pb.h"
+#include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "kernels/candidate.h"
+#include "kernels/testing/problems.h"
 
 namespace assay {
 namespace {
@@ -123,9 +127,10 @@ TEST(CandidateFingerprintTest, CodeCounts) {
 TEST(CandidateFingerprintTest, ThePlanCountsWithoutItsNames) {
   const auto make = [](const std::string& kernel, const std::string& parameter,
                        const std::string& workspace) {
-    v1::Candidate candidate = Make("__global__ void one(float* x) { x[TILE] = 1; }\n"
-                                   "__global__ void two(float* x) { x[TILE] = 1; }\n",
-                                   v1::CUDA_CPP);
+    v1::Candidate candidate = Make(
+        "__global__ void one(float* x) { x[TILE] = 1; }\n"
+        "__global__ void two(float* x) { x[TILE] = 1; }\n",
+        v1::CUDA_CPP);
     std::string* source = candidate.mutable_files(0)->mutable_content();
     *source = Replaced(*source, "TILE", parameter);
     v1::CandidateSpec* spec = candidate.mutable_spec();
@@ -165,10 +170,30 @@ TEST(CandidateFingerprintTest, ThePlanCountsWithoutItsNames) {
   EXPECT_NE(CandidateFingerprint(options), fingerprint);
 }
 
+// The honest neighbours: what is shipped for one problem is not folded into one.
+TEST(CandidateFingerprintTest, ShippedCandidatesAreNobodysClones) {
+  if (testing::ProblemsDirectory().empty()) GTEST_SKIP() << "ASSAY_SOURCE_DIR is not set";
+  int count = 0;
+  for (const std::string& problem : testing::ProblemFolders()) {
+    std::map<std::string, std::string> seen;
+    const std::string folder = testing::ProblemsDirectory() + "/" + problem + "/candidates";
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      v1::Candidate candidate;
+      ASSERT_OK(LoadCandidate(entry.path().string(), problem, &candidate));
+      const auto [other, fresh] =
+          seen.emplace(CandidateFingerprint(candidate), entry.path().string());
+      EXPECT_TRUE(fresh) << entry.path() << " and " << other->second;
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 20);
+}
+
 TEST(CandidateFingerprintTest, EndsOnHostileText) {
   EXPECT_EQ(CandidateFingerprint(v1::Candidate()), "");
   for (const char* text : {"", "/*", "//", "\"", "'", "R\"", "R\"x(", "1e+", "%", "\\", "'\\",
-                                 "\"\\", "a \\", ".", "u8R\"(", "#include \""}) {
+                           "\"\\", "a \\", ".", "u8R\"(", "#include \""}) {
     EXPECT_EQ(Fingerprint(text).size(), 64u) << text;
     EXPECT_EQ(Fingerprint(text, v1::PTX).size(), 64u) << text;
   }

@@ -74,12 +74,11 @@ ReplayReport CompareReplay(const v1::Evaluation& original, const v1::Evaluation&
 
 std::string ReplayText(const v1::Evaluation& original, const v1::Evaluation& replay,
                        const ReplayReport& report) {
-  std::string out =
-      report.same
-          ? absl::StrCat("same verdict, reason and findings as ", original.name(), ": ",
-                         VerdictText(replay.outcome()), ", findings: ",
-                         replay.outcome().findings_size(), "\n")
-          : absl::StrCat("not the same as ", original.name(), "\n");
+  std::string out = report.same
+                        ? absl::StrCat("same verdict, reason and findings as ", original.name(),
+                                       ": ", VerdictText(replay.outcome()),
+                                       ", findings: ", replay.outcome().findings_size(), "\n")
+                        : absl::StrCat("not the same as ", original.name(), "\n");
   for (const std::string& line : report.lines) absl::StrAppend(&out, "  ", line, "\n");
   return out;
 }

@@ -81,6 +81,28 @@ TEST_F(DispatcherConfirmationTest, ASecondRunSurvivesARestartAndStillPrefersAnot
   EXPECT_EQ(Poll(second), ConfirmationName(created.name()));
 }
 
+TEST_F(DispatcherConfirmationTest, AFullQueueIsLeftToClients) {
+  confirm_while_queued_max_ = 3;
+  core_.reset();
+  Start();
+  const std::string session = Register("only");
+  for (const bool full : {true, false}) {
+    const std::string id = full ? "full" : "roomy";
+    Create(id);
+    const iv1::Lease lease = Lease(session);
+    for (int i = 0; full && i < 3; ++i) Create(absl::StrCat("waits", i), "cuda");
+    Complete(session, lease.ref(), testing::MakeOutcome("small", 100));
+    EXPECT_EQ(store_.GetEvaluation(ConfirmationName("evaluations/" + id), false).ok(), !full);
+    // Cancelled ones make room.
+    for (int i = 0; full && i < 3; ++i) {
+      Answer<v1::Evaluation> cancelled;
+      core_->Cancel(absl::StrCat("evaluations/waits", i), cancelled.Done());
+      Settle();
+      ASSERT_OK(*cancelled);
+    }
+  }
+}
+
 TEST_F(DispatcherConfirmationTest, ALoneWorkerConfirmsItself) {
   const v1::Evaluation created = Create("e1");
   const std::string session = Register("only");

@@ -85,9 +85,6 @@ bool IsStage(const std::string& stage) {
 
 QueueLease ToLease(const internal::v1::LeaseRef& ref) { return {ref.evaluation(), ref.fence()}; }
 
-// Confirmations keep half of the queue free for what clients ask for.
-constexpr size_t kConfirmWhileQueuedMax = limits::kQueuedEvaluationsMax / 2;
-
 QueueItem ToItem(const v1::Evaluation& evaluation, int64_t fence, absl::Time now) {
   QueueItem item;
   item.evaluation = evaluation.name();
@@ -138,9 +135,9 @@ absl::Status DispatcherCore::Load() {
   for (const UnfinishedEvaluation& entry : unfinished) {
     const std::string& first = entry.evaluation.confirms();
     if (first.empty()) continue;
-    ASSAY_ASSIGN_OR_RETURN(const v1::Evaluation confirmed,
-                           options_.store->GetEvaluation(first, false));
-    first_workers[entry.evaluation.name()] = confirmed.worker();
+    // When it cannot be read now, any worker will do.
+    const absl::StatusOr<v1::Evaluation> confirmed = options_.store->GetEvaluation(first, false);
+    if (confirmed.ok()) first_workers[entry.evaluation.name()] = confirmed->worker();
   }
   int64_t recovered = 0;
   absl::MutexLock lock(&mutex_);
@@ -411,7 +408,7 @@ void DispatcherCore::Complete(const internal::v1::CompleteLeaseRequest& request,
   Outbox out;
   {
     absl::MutexLock lock(&mutex_);
-    may_confirm = queue_.size() <= kConfirmWhileQueuedMax;
+    may_confirm = queue_.size() <= options_.confirm_while_queued_max;
     start = stopped_ ? absl::StatusOr<CompleteStart>(Stopping())
                      : queue_.Complete(request.session(), lease, Mono());
     if (start.ok() && *start != CompleteStart::kAskStore) {

@@ -92,6 +92,7 @@ class DispatcherTest : public ::testing::Test {
     DispatcherOptions options;
     options.clock = &clock_;
     options.store = &store_;
+    options.confirm_while_queued_max = confirm_while_queued_max_;
     options.identity = [](const v1::Evaluation& evaluation, const v1::Worker& worker,
                           const v1::Device& device) {
       return absl::StrCat(evaluation.name(), "|", worker.name(), "|", device.name());
@@ -151,6 +152,7 @@ class DispatcherTest : public ::testing::Test {
   }
   v1::Evaluation Stored(const std::string& name) { return *store_.GetEvaluation(name, true); }
 
+  size_t confirm_while_queued_max_ = DispatcherOptions().confirm_while_queued_max;
   FakeClock clock_;
   FakeStore store_{FakeStore::Mode::kManual};
   std::shared_ptr<ManualRunner> runner_;

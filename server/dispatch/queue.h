@@ -330,7 +330,7 @@ class DispatchQueue {
     bool cancelled = false;  // while a write is in flight
     std::vector<std::string> failed_on;
     std::string other_than;
-    absl::Duration any_worker_from;  // then `other_than` may run it too
+    absl::Duration any_worker_from;     // then `other_than` may run it too
     std::unique_ptr<LeaseState> lease;  // granting, leased, completing, ending, cancelled
     std::optional<TimerKey> timer;
   };

@@ -343,9 +343,10 @@ void Admission::Register(const std::string& request_id, bool allow_stored_answer
   *out.mutable_timeline()->mutable_create_time() = out.create_time();
 }
 
-absl::StatusOr<NewEvaluation> Admission::AdmitReplay(
-    const v1::CreateEvaluationRequest& request, const v1::Evaluation& original,
-    const RanOn& ran_on, const std::vector<v1::Worker>& workers) const {
+absl::StatusOr<NewEvaluation> Admission::AdmitReplay(const v1::CreateEvaluationRequest& request,
+                                                     const v1::Evaluation& original,
+                                                     const RanOn& ran_on,
+                                                     const std::vector<v1::Worker>& workers) const {
   ASSAY_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
   if (original.state() != v1::SUCCEEDED || !original.has_outcome()) {
     return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "REPLAY_NO_OUTCOME",
@@ -365,8 +366,7 @@ absl::StatusOr<NewEvaluation> Admission::AdmitReplay(
   out.set_candidate_label(original.candidate_label());
   out.set_problem(original.problem());
   *out.mutable_workloads() = original.workloads();
-  out.set_device_class(ran_on.device_class.empty() ? original.device_class()
-                                                   : ran_on.device_class);
+  out.set_device_class(ran_on.device_class.empty() ? original.device_class() : ran_on.device_class);
   out.set_level(original.level());
   *out.mutable_configuration() = original.configuration();
   out.set_baseline_candidate(original.baseline_candidate());
@@ -380,10 +380,10 @@ absl::StatusOr<NewEvaluation> Admission::AdmitReplay(
                            });
       });
   if (!is_offered) {
-    return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "DEVICE_CLASS_NOT_OFFERED",
-                           absl::StrCat(original.name(), " ran on device class '",
-                                        out.device_class(),
-                                        "', which no worker offers now; start one"));
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, "DEVICE_CLASS_NOT_OFFERED",
+        absl::StrCat(original.name(), " ran on device class '", out.device_class(),
+                     "', which no worker offers now; start one"));
   }
   Register(request.request_id(), /*allow_stored_answer=*/false, &result);
   return result;

@@ -82,7 +82,8 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     if (!room.ok()) return call.Finish(room);
     std::string fingerprint = CandidateFingerprint(candidate);
     services_.store->CreateCandidate(
-        std::move(candidate), std::move(fingerprint), [this, call, bytes, response](absl::StatusOr<v1::Candidate> stored) {
+        std::move(candidate), std::move(fingerprint),
+        [this, call, bytes, response](absl::StatusOr<v1::Candidate> stored) {
           services_.writes->Release(1, bytes);
           if (stored.ok()) {
             services_.candidates->Put(*stored);

@@ -106,7 +106,8 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
     for (const v1::Worker& worker : services_.dispatcher->Workers()) {
       for (const v1::Device& device : worker.devices()) known.insert(device.device_class());
     }
-    ASSAY_ASSIGN_OR_RETURN(const auto entries, services_.store->Leaderboard({.problem = problem, .entries_max = 1}));
+    ASSAY_ASSIGN_OR_RETURN(const auto entries,
+                           services_.store->Leaderboard({.problem = problem, .entries_max = 1}));
     for (const v1::LeaderboardEntry& entry : entries) known.insert(entry.device_class());
     if (known.contains(device_class)) return absl::OkStatus();
     return ErrorWithReason(

@@ -28,8 +28,7 @@ class ReplayTest : public ServiceTest {
     result->set_workload("small");
     result->mutable_measurement()->set_median_ns(42);
     internal::v1::CompleteLeaseResponse response;
-    const grpc::Status status =
-        worker_stub_->CompleteLease(Context().get(), complete, &response);
+    const grpc::Status status = worker_stub_->CompleteLease(Context().get(), complete, &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return Get(created.name());
   }

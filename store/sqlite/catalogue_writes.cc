@@ -240,8 +240,7 @@ absl::StatusOr<const WriteContext::KnownProblem*> FindProblem(WriteContext& cont
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) {
   return std::make_unique<CreateProblem>(std::move(problem), std::move(done));
 }
-std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate,
-                                                   std::string fingerprint,
+std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done) {
   return std::make_unique<CreateCandidate>(std::move(candidate), std::move(fingerprint),
                                            std::move(done));

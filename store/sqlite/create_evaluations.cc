@@ -239,11 +239,10 @@ absl::Status CreateEvaluations::Insert(WriteContext& context, const Item& item) 
   ASSAY_ASSIGN_OR_RETURN(const int64_t baseline_id,
                          CandidateId(context, evaluation.baseline_candidate(),
                                      item.baseline_candidate, item.baseline_id));
-  ASSAY_ASSIGN_OR_RETURN(
-      const int64_t id,
-      InsertEvaluation(context, evaluation, item.proto,
-                       {item.problem_id, item.problem_version, candidate_id, baseline_id},
-                       item.request_id, item.request_digest));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t id, InsertEvaluation(context, evaluation, item.proto,
+                                                            {item.problem_id, item.problem_version,
+                                                             candidate_id, baseline_id},
+                                                            item.request_id, item.request_digest));
   if (!evaluation.has_outcome()) return absl::OkStatus();
   ASSAY_RETURN_IF_ERROR(InsertLogs(context, id, item.build_log, item.output_log));
   return InsertSamples(context, id, item.samples);

@@ -231,7 +231,10 @@ absl::Status RecordCompletion::InsertResults(WriteContext& context,
     BindMeasured(*insert, 18, row.speedup_ratio);
     insert->BindInt(19, absl::ToUnixNanos(completion_.time));
     insert->BindText(20, parts_.outcome.contract());
-    insert->BindInt(21, CountsForRanks(loaded.stored.evaluation) ? 1 : 0);
+    // Without a class there is no board.
+    const bool ranks =
+        CountsForRanks(loaded.stored.evaluation) && !completion_.device_class.empty();
+    insert->BindInt(21, ranks ? 1 : 0);
     insert->BindInt(22, static_cast<int>(Standing::kOpen));
     ASSAY_RETURN_IF_ERROR(insert->Run());
   }
@@ -242,11 +245,10 @@ absl::Status RecordCompletion::InsertResults(WriteContext& context,
 
 absl::StatusOr<LoadedEvaluation> LoadEvaluation(WriteContext& context, std::string_view name) {
   LoadedEvaluation loaded;
-  ASSAY_ASSIGN_OR_RETURN(
-      ScopedStatement select,
-      context.db.Cached("SELECT id, problem_id, problem_version, candidate_id,"
-                        " COALESCE(baseline_candidate_id, 0), fence, proto"
-                        " FROM evaluations WHERE name = ?1"));
+  ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
+                         context.db.Cached("SELECT id, problem_id, problem_version, candidate_id,"
+                                           " COALESCE(baseline_candidate_id, 0), fence, proto"
+                                           " FROM evaluations WHERE name = ?1"));
   select->BindText(1, name);
   ASSAY_ASSIGN_OR_RETURN(const bool known, select->Step());
   if (!known) return loaded;

@@ -71,7 +71,8 @@ int RunWriter(const std::string& data, int round, int out) {
     Completion completion = MakeCompletion(id, 1, MakeOutcome("small", 100));
     completion.may_confirm = true;
     const auto record = assay::testing::Complete(**store, std::move(completion));
-    if (!record.ok() || !record->confirmation.has_value() || !WriteAll(out, id + " done\n").ok()) return 1;
+    if (!record.ok() || !record->confirmation.has_value() || !WriteAll(out, id + " done\n").ok())
+      return 1;
   }
 }
 

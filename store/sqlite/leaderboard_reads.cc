@@ -141,8 +141,7 @@ absl::StatusOr<Part> ReadPart(Connection& db, const NewestProblem& problem, cons
     if (!row) break;
     const auto standing = static_cast<Standing>(select->Int(13));
     // As fast as the first and not settled: that waits too.
-    const bool waits =
-        standing == Standing::kOpen && (pending || !(select->Double(1) > low_ns));
+    const bool waits = standing == Standing::kOpen && (pending || !(select->Double(1) > low_ns));
     if (waits != pending || !seen.insert(select->Int(0)).second) continue;
     part.codes.push_back(select->Int(0));
     v1::LeaderboardEntry& entry = part.entries.emplace_back();

@@ -212,10 +212,11 @@ absl::StatusOr<Listed<v1::Problem>> ReadProblems(Connection& db, const Page& pag
 }
 
 absl::StatusOr<v1::Candidate> ReadCandidate(Connection& db, std::string_view name) {
-  ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
-                         db.Cached("SELECT c.proto, c.files, COALESCE(o.name, '') FROM candidates AS c"
-                                   " LEFT JOIN candidates AS o ON o.id = c.clone_of"
-                                   " WHERE c.name = ?1"));
+  ASSAY_ASSIGN_OR_RETURN(
+      ScopedStatement select,
+      db.Cached("SELECT c.proto, c.files, COALESCE(o.name, '') FROM candidates AS c"
+                " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                " WHERE c.name = ?1"));
   select->BindText(1, name);
   ASSAY_ASSIGN_OR_RETURN(const bool found, select->Step());
   if (!found) return NotFound("CANDIDATE_NOT_FOUND", name);
@@ -235,13 +236,12 @@ absl::StatusOr<Listed<v1::Candidate>> ReadCandidates(Connection& db, std::string
   const std::string name = ProblemName(problem);
   ASSAY_ASSIGN_OR_RETURN(
       ScopedStatement select,
-      name.empty()
-          ? db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
-                      " LEFT JOIN candidates AS o ON o.id = c.clone_of"
-                      " WHERE c.id < ?2 ORDER BY c.id DESC LIMIT ?3")
-          : db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
-                      " LEFT JOIN candidates AS o ON o.id = c.clone_of"
-                      " WHERE c.problem = ?1 AND c.id < ?2 ORDER BY c.id DESC LIMIT ?3"));
+      name.empty() ? db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
+                               " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                               " WHERE c.id < ?2 ORDER BY c.id DESC LIMIT ?3")
+                   : db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
+                               " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                               " WHERE c.problem = ?1 AND c.id < ?2 ORDER BY c.id DESC LIMIT ?3"));
   select->BindText(1, name);
   select->BindInt(2, below);
   select->BindInt(3, size + 1);

@@ -95,14 +95,14 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
   Run("e6", "suspect", suspect, 105);
   // Waits for its second run; its own slower result goes on ranking.
   v1::Outcome waiting = MakeOutcome("small", 50);
-  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e9", "slow"),
-                          MakeCompletion("e9", 1, waiting, 105)));
+  ASSERT_OK(
+      RunEvaluation(*store_, MakeEvaluation("e9", "slow"), MakeCompletion("e9", 1, waiting, 105)));
   ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e10", "fast"),
                           MakeCompletion("e10", 1, waiting, 105)));
   v1::Outcome exact = MakeOutcome("small", 700);
   exact.set_contract("exact");
-  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e11", "fast"),
-                          MakeCompletion("e11", 1, exact, 105)));
+  ASSERT_OK(
+      RunEvaluation(*store_, MakeEvaluation("e11", "fast"), MakeCompletion("e11", 1, exact, 105)));
   // A clone of another shows once.
   for (const char* id : {"clone", "copy"}) {
     ASSERT_OK(CreateCandidate(*store_, MakeCandidate(id), "one"));
@@ -144,7 +144,8 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
 }
 
 TEST_F(ViewsTest, HistoryVerdictsAndQueueCountEverything) {
-  Run("e1", "c1", MakeOutcome("small", 100), 100);
+  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e1", "c1"),
+                          MakeCompletion("e1", 1, MakeOutcome("small", 100), 100)));
   v1::Outcome failed;
   failed.set_verdict(v1::COMPILE_ERROR);
   failed.set_reason("COMPILE_FAILED");

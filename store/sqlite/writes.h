@@ -20,8 +20,7 @@
 namespace assay {
 
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done);
-std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate,
-                                                   std::string fingerprint,
+std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done);
 std::unique_ptr<WriteOperation> NewCreateEvaluations(
     std::vector<NewEvaluation> evaluations, StoreDone<std::vector<CreatedEvaluation>> done);

@@ -95,9 +95,8 @@ TEST_P(StoreConformanceTest, APendingResultStandsAfterTheFirst) {
                                        MayConfirm(id, MakeOutcome("small", median_ns))));
     EXPECT_TRUE(record.confirmation.has_value()) << id;
   }
-  EXPECT_THAT(Board(store()),
-              ElementsAre("1 a 100 CONFIRMED", "0 e4 50 PENDING", "0 e3 100 PENDING",
-                          "2 b 200 NOT_NEEDED"));
+  EXPECT_THAT(Board(store()), ElementsAre("1 a 100 CONFIRMED", "0 e4 50 PENDING",
+                                          "0 e3 100 PENDING", "2 b 200 NOT_NEEDED"));
   EXPECT_THAT(Board(store(), {.entries_max = 2}),
               ElementsAre("1 a 100 CONFIRMED", "0 e4 50 PENDING"));
   // Whoever ranks goes on ranking while a faster result of the same code waits; the first one
@@ -106,9 +105,8 @@ TEST_P(StoreConformanceTest, APendingResultStandsAfterTheFirst) {
                           MayConfirm("e5", MakeOutcome("small", 40))));
   ASSERT_OK(RunEvaluation(store(), MakeEvaluation("e6", "a"),
                           MayConfirm("e6", MakeOutcome("small", 30))));
-  EXPECT_THAT(Board(store()),
-              ElementsAre("1 a 100 CONFIRMED", "0 b 40 PENDING", "0 e4 50 PENDING",
-                          "0 e3 100 PENDING", "2 b 200 NOT_NEEDED"));
+  EXPECT_THAT(Board(store()), ElementsAre("1 a 100 CONFIRMED", "0 b 40 PENDING", "0 e4 50 PENDING",
+                                          "0 e3 100 PENDING", "2 b 200 NOT_NEEDED"));
   // Once it is confirmed, those it overtakes have nothing to wait for.
   ASSERT_OK(Lease(store(), MakeGrant("e4-confirmation", 1)));
   ASSERT_OK(Complete(store(), MayConfirm("e4-confirmation", MakeOutcome("small", 51))));
@@ -161,7 +159,8 @@ TEST_P(StoreConformanceTest, EachWorkloadIsConfirmedForItself) {
   *both.add_workload_results() = MakeOutcome("large", 1000).workload_results(0);
   v1::Outcome second = MakeOutcome("small", 100);
   *second.add_workload_results() = MakeOutcome("large", 5000).workload_results(0);
-  ASSERT_OK(RunConfirmed(store(), MakeEvaluation("e1", "a"), MakeCompletion("e1", 1, both), second));
+  ASSERT_OK(
+      RunConfirmed(store(), MakeEvaluation("e1", "a"), MakeCompletion("e1", 1, both), second));
   EXPECT_THAT(Board(store()), ElementsAre("1 a 100 CONFIRMED"));
   EXPECT_THAT(store().GetEvaluation("evaluations/e1", false)->outcome().message(),
               HasSubstr("large took 1000 ns here and 5000 ns there"));
@@ -241,8 +240,8 @@ TEST_P(StoreConformanceTest, TwoHundredClonesAreOneEntry) {
     evaluation.candidate_fingerprint = "one";
     // Faster and slower ones in turn; the fastest is the clone number 100.
     const double median_ns = 1000 + (i * 37 + 100) % kClones - (i == 100 ? 900 : 0);
-    ASSERT_OK(RunConfirmed(store(), evaluation,
-                           MakeCompletion(id, 1, MakeOutcome("small", median_ns))));
+    ASSERT_OK(
+        RunConfirmed(store(), evaluation, MakeCompletion(id, 1, MakeOutcome("small", median_ns))));
   }
   EXPECT_THAT(Board(store()), ElementsAre("1 e100 100 CONFIRMED", "2 other 500 CONFIRMED"));
   EXPECT_THAT(Board(store(), {.entries_max = 1}), ElementsAre("1 e100 100 CONFIRMED"));

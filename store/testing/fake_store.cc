@@ -180,13 +180,12 @@ absl::StatusOr<v1::Problem> FakeStore::DoCreateProblem(const v1::Problem& proble
 
 void FakeStore::CreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                 StoreDone<v1::Candidate> done) {
-  Enqueue<v1::Candidate>(
-      std::move(done),
-      [this, candidate = std::move(candidate),
-       fingerprint = std::move(fingerprint)]() -> absl::StatusOr<v1::Candidate> {
-        AddCandidate(candidate, fingerprint);
-        return candidates_[candidate_index_[candidate.name()]];
-      });
+  Enqueue<v1::Candidate>(std::move(done),
+                         [this, candidate = std::move(candidate),
+                          fingerprint = std::move(fingerprint)]() -> absl::StatusOr<v1::Candidate> {
+                           AddCandidate(candidate, fingerprint);
+                           return candidates_[candidate_index_[candidate.name()]];
+                         });
 }
 
 void FakeStore::AddCandidate(v1::Candidate candidate, const std::string& fingerprint) {
@@ -361,8 +360,8 @@ std::optional<v1::Evaluation> FakeStore::ConfirmIfFirst(size_t index,
   }
   if (!is_first || completion.device_class.empty()) return std::nullopt;
   NewEvaluation second;
-  second.evaluation = MakeConfirmation(records_[index].stored.evaluation, completion.device_class,
-                                       completion.time);
+  second.evaluation =
+      MakeConfirmation(records_[index].stored.evaluation, completion.device_class, completion.time);
   return Insert(second).evaluation;
 }
 
@@ -376,8 +375,8 @@ void FakeStore::SettleFirstRun(const Record& second, absl::Time time) {
     if (one.agreement == Agreement::kAgrees) first->confirmed.insert(one.workload);
     if (one.agreement == Agreement::kContradicts) first->contradicted.insert(one.workload);
   }
-  const std::string note = DisputeNote(second.stored.evaluation.name(),
-                                       second.stored.evaluation.outcome(), agreements);
+  const std::string note =
+      DisputeNote(second.stored.evaluation.name(), second.stored.evaluation.outcome(), agreements);
   if (!note.empty()) AddNote(note, time, &evaluation);
 }
 

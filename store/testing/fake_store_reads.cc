@@ -267,8 +267,8 @@ absl::StatusOr<std::vector<v1::LeaderboardEntry>> FakeStore::Leaderboard(
     }
     const auto first = std::find_if(board.begin(), board.end(),
                                     [](const Ranked& ranked) { return ranked.settled; });
-    const double first_ns = first == board.end() ? std::numeric_limits<double>::infinity()
-                                                 : first->row.median_ns;
+    const double first_ns =
+        first == board.end() ? std::numeric_limits<double>::infinity() : first->row.median_ns;
     std::set<std::string> ranks;
     std::set<std::string> waits;
     std::vector<v1::LeaderboardEntry> ranked_entries;

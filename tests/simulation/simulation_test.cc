@@ -80,8 +80,7 @@ TEST(SimulationTest, InvariantsHoldOverAllSeeds) {
       "in %llu seeds\n",
       total.created, total.succeeded, total.failed, total.cancelled, total.confirmations,
       total.elsewhere, total.same_worker, total.server_crashes, total.worker_crashes,
-      static_cast<unsigned long long>(events),
-      static_cast<unsigned long long>(seed_count));
+      static_cast<unsigned long long>(events), static_cast<unsigned long long>(seed_count));
   if (bad > 0 || seed_count < 200) return;
   // A simulation in which nothing happens proves nothing.
   EXPECT_GT(total.succeeded, total.created / 2);

@@ -312,8 +312,8 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
       request.mutable_device()->set_preflight_driver(options_.device->preflight_driver);
     }
   }
-  // Drawn only now: no build saw it, and no two runners share inputs. What the candidate is compared
-  // with counts apart, since a stored time may stand for it.
+  // Drawn only now: no build saw it, and no two runners share inputs. What the candidate is
+  // compared with counts apart, since a stored time may stand for it.
   const bool is_candidate = subject.spec == &work_.candidate().spec();
   request.set_nonce(DeriveSeed(Nonce(), is_candidate ? "candidate runner" : "other runner",
                                is_candidate ? candidate_runners_++ : other_runners_++));
