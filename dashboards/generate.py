@@ -78,8 +78,9 @@ def leaderboard():
     board.panel(
         "table", "Leaderboard", "Best ranked result of each candidate; efficiency is ceiling time over measured time",
         [sql_target("SELECT rank, label, author, model, median_ns, q1_ns, q3_ns, efficiency_ratio, bound, "
-                    "runner_spread_ratio, baseline, speedup_ratio, evaluation, complete_time * 1000 AS complete_time "
-                    "FROM v_leaderboard WHERE " + where + " ORDER BY rank")],
+                    "runner_spread_ratio, baseline, speedup_ratio, evaluation, complete_time * 1000 AS complete_time, "
+                    "contract, confirmation FROM v_leaderboard WHERE " + where
+                    + " ORDER BY contract, rank <> 1, rank, median_ns")],
         24, 10,
         overrides=[field_override("median_ns", unit="ns", displayName="median"),
                    field_override("q1_ns", unit="ns", displayName="lower quartile"),

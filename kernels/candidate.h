@@ -52,6 +52,12 @@ std::vector<std::string> CandidateSources(const v1::Candidate& candidate);
 // contract that is named; label and origin stay out.
 std::string CandidateDigest(const v1::Candidate& candidate);
 
+// SHA-256 over what CandidateDigest covers, but without comments, layout, and the names that the
+// candidate itself gives to files, functions, variables and parameters: two candidates with the
+// same one are copies of each other. A heuristic, which whoever changes the code itself escapes.
+// Empty without files.
+std::string CandidateFingerprint(const v1::Candidate& candidate);
+
 // "candidates/" and the first 32 digits.
 std::string CandidateName(std::string_view digest);
 

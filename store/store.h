@@ -48,6 +48,9 @@ struct NewEvaluation {
   // Stored too unless a candidate of that name exists already. Name and digest are set.
   std::optional<v1::Candidate> candidate;
   std::optional<v1::Candidate> baseline_candidate;
+  // Of the code of each (CandidateFingerprint); empty: it is nobody's clone.
+  std::string candidate_fingerprint;
+  std::string baseline_fingerprint;
   // Empty: none. `request_digest` covers the content of the request.
   std::string request_id;
   std::string request_digest;
@@ -78,11 +81,30 @@ struct Completion {
   std::string identity;
   std::string device_class;  // the exact class that it ran on
   absl::Time time;
+  // A second run may be made when this would rank first.
+  bool may_confirm = false;
 };
 
 struct CompletionRecord {
   bool already_recorded = false;  // the same fence had completed before; nothing was written
   v1::Evaluation evaluation;
+  // The second run that was made together with this record, as it is stored now.
+  std::optional<v1::Evaluation> confirmation;
+};
+
+// What an evaluation was run on. Empty and 0 where nothing was run.
+struct RanOn {
+  std::string device_class;  // the exact one, of a completed attempt
+  int problem_version = 0;   // of the last lease, or the newest at creation
+};
+
+// Empty strings: all.
+struct LeaderboardQuery {
+  std::string problem = "";
+  std::string workload = "";
+  std::string device_class = "";
+  std::string contract = "";
+  int entries_max = 50;  // per workload, device class and contract
 };
 
 // The end of an attempt without an outcome.
@@ -141,8 +163,10 @@ class Store {
   // higher than every stored one, otherwise ALREADY_EXISTS with reason PROBLEM_VERSION_EXISTS. Old
   // versions stay.
   virtual void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) = 0;
-  // Same digest: the stored candidate.
-  virtual void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) = 0;
+  // Same digest: the stored candidate. A new one that has the (not empty) `fingerprint` of an
+  // earlier candidate of the problem is its clone, and comes back with `clone_of`.
+  virtual void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
+                               StoreDone<v1::Candidate> done) = 0;
   // All or nothing. ALREADY_EXISTS with reason REQUEST_ID_REUSED for a known request_id with
   // another digest, EVALUATION_EXISTS for a known name. Problem and candidates must exist, or come
   // along.
@@ -151,8 +175,9 @@ class Store {
   // QUEUED -> RUNNING. ABORTED with reason NOT_QUEUED otherwise, or when `fence` is not greater
   // than the stored one.
   virtual void RecordLease(LeaseGrant grant, StoreDone<v1::Evaluation> done) = 0;
-  // RUNNING with this very fence -> SUCCEEDED, with outcome, samples and leaderboard rows in one
-  // transaction. ABORTED with reason LEASE_FENCED otherwise.
+  // RUNNING with this very fence -> SUCCEEDED, with outcome, samples, leaderboard rows and, when
+  // it would rank first, its second run (store/confirmation.h) in one transaction; a second run
+  // settles the rows of the first. ABORTED with reason LEASE_FENCED otherwise.
   virtual void RecordCompletion(Completion completion, StoreDone<CompletionRecord> done) = 0;
   // RUNNING with this very fence -> QUEUED or FAILED. ABORTED with reason LEASE_FENCED otherwise.
   virtual void RecordAttemptEnd(AttemptEnd end, StoreDone<v1::Evaluation> done) = 0;
@@ -182,12 +207,14 @@ class Store {
   virtual absl::StatusOr<v1::Evaluation> FindByIdentity(std::string_view identity) = 0;
   // In order of creation.
   virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
-  // PASSED results of level RANKED on the newest problem version without SUSPECT findings, best of
-  // each candidate, by workload, device class and rank. Empty strings: all. `entries_max` per
-  // workload and device class.
+  virtual absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) = 0;
+  // PASSED results of level RANKED on the newest problem version without SUSPECT findings that no
+  // second run contradicts, by workload, device class and contract; of candidates that are clones
+  // of each other the best. Ranks count from 1, and what has rank 1 is confirmed. A result that is
+  // not and is as fast as the first, or stands where nothing is confirmed, is PENDING: it has rank
+  // 0 and comes after rank 1, unless its own code holds that.
   virtual absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
-      std::string_view problem, std::string_view workload, std::string_view device_class,
-      int entries_max) = 0;
+      const LeaderboardQuery& query) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
 
   // Writes a consistent copy for readers such as Grafana: journal mode DELETE, renamed into place.

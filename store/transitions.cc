@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/strings.h"
 #include "store/records.h"
 
 namespace assay {
@@ -96,6 +97,13 @@ absl::Status ApplyAttemptEnd(const AttemptEnd& end, StoredEvaluation* stored) {
   }
   Touch(end.time, &evaluation);
   return absl::OkStatus();
+}
+
+void AddNote(std::string_view note, absl::Time time, v1::Evaluation* evaluation) {
+  v1::Outcome* outcome = evaluation->mutable_outcome();
+  outcome->set_message(
+      absl::StrCat(outcome->message(), outcome->message().empty() ? "" : "\n", Av(note)));
+  Touch(time, evaluation);
 }
 
 absl::Status ApplyCancel(absl::Time time, StoredEvaluation* stored) {

@@ -6,6 +6,7 @@
 #define ASSAY_STORE_TRANSITIONS_H_
 
 #include <cstdint>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,9 @@ absl::StatusOr<bool> ApplyCompletion(const Completion& completion, const v1::Out
 absl::Status ApplyAttemptEnd(const AttemptEnd& end, StoredEvaluation* stored);
 
 absl::Status ApplyCancel(absl::Time time, StoredEvaluation* stored);
+
+// Appends to the outcome's message.
+void AddNote(std::string_view note, absl::Time time, v1::Evaluation* evaluation);
 
 // QUEUED or RUNNING.
 bool IsUnfinished(v1::State state);

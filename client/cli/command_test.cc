@@ -59,12 +59,14 @@ TEST(CommandTest, UsageErrorsHaveAReason) {
   ExpectUsageError({"submit"}, "name at least one candidate");
   ExpectUsageError({"submit", "--frobnicate"}, "unknown flag --frobnicate");
   ExpectUsageError({"evaluations", "show"}, "expected one evaluation");
+  ExpectUsageError({"evaluations", "replay", "a", "b"}, "expected one evaluation");
   ExpectUsageError({"leaderboard", "gelu", "--top", "x"}, "--top must be an integer");
 }
 
 TEST(CommandTest, AGroupOfCommandsListsThem) {
   const std::string known =
-      "there are: evaluations list, evaluations show, evaluations watch, evaluations cancel";
+      "there are: evaluations list, evaluations show, evaluations watch, evaluations cancel, "
+      "evaluations replay";
   ExpectUsageError({"evaluations"}, "'evaluations' alone is no command; " + known);
   ExpectUsageError({"evaluations", "frob"}, "unknown command 'evaluations frob'; " + known);
   const Printed help = RunWords({"evaluations", "--help"});

@@ -224,9 +224,19 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
   if (!evaluation.answered_by().empty()) {
     absl::StrAppend(&out, "  answered by the identical ", evaluation.answered_by(), "\n");
   }
+  if (!evaluation.replay_of().empty()) {
+    absl::StrAppend(&out, "  replays ", evaluation.replay_of(), "; never ranks\n");
+  }
+  if (!evaluation.confirms().empty()) {
+    absl::StrAppend(&out, "  second run of ", evaluation.confirms(), "; does not rank itself\n");
+  }
   const v1::Outcome& outcome = evaluation.outcome();
+  // Of what passed only the notes that came after the verdict.
+  const size_t notes = outcome.message().find('\n');
   if (outcome.verdict() != v1::PASSED && !outcome.message().empty()) {
     out += Indent(Printable(outcome.message()), "  ");
+  } else if (notes != std::string::npos) {
+    out += Indent(Printable(outcome.message().substr(notes + 1)), "  ");
   }
   AppendBuild(outcome.build(), &out);
   for (const v1::WorkloadResult& result : outcome.workload_results()) {

@@ -43,6 +43,19 @@ TEST(Report, ShowsTheFirstMismatchAndTheFailingInputs) {
   EXPECT_THAT(report, HasSubstr("5 of 12 elements wrong"));
 }
 
+TEST(Report, SaysWhatSecondRunsAndReplaysAre) {
+  v1::Evaluation evaluation = Finished(v1::PASSED);
+  evaluation.mutable_outcome()->set_message("every output was right");
+  EXPECT_THAT(EvaluationReport(evaluation), Not(HasSubstr("every output")));
+  evaluation.mutable_outcome()->set_message(
+      "every output was right\nNot ranked: the second run was slower");
+  EXPECT_THAT(EvaluationReport(evaluation), HasSubstr("  Not ranked: the second run was slower"));
+  evaluation.set_confirms("evaluations/e0");
+  EXPECT_THAT(EvaluationReport(evaluation), HasSubstr("second run of evaluations/e0"));
+  evaluation.set_replay_of("evaluations/e9");
+  EXPECT_THAT(EvaluationReport(evaluation), HasSubstr("replays evaluations/e9"));
+}
+
 TEST(Report, ShowsTimesAgainstTheLimit) {
   v1::Evaluation evaluation = Finished(v1::PASSED);
   v1::WorkloadResult* result = evaluation.mutable_outcome()->add_workload_results();

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "assay/internal/v1/dispatch.pb.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "store/store.h"
 
 namespace assay {
@@ -35,6 +36,8 @@ struct DispatcherOptions {
   int attempts_max = 3;
   // Infrastructure failures in a row after which a worker is quarantined.
   int quarantine_after = 5;
+  // While the queue holds more, what would rank first gets no second run.
+  size_t confirm_while_queued_max = limits::kQueuedEvaluationsMax / 2;
   // The digest by which an identical evaluation may be answered from the store, given what the
   // worker reported. Set by the wiring (server/services/identity).
   std::function<std::string(const v1::Evaluation&, const v1::Worker&, const v1::Device&)> identity =

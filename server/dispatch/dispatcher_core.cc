@@ -131,6 +131,14 @@ absl::Status DispatcherCore::Load() {
                          options_.store->ListUnfinished());
   const absl::Time now = options_.clock->Now();
   const absl::Duration mono = Mono();
+  std::map<std::string, std::string> first_workers;  // by name of the second run
+  for (const UnfinishedEvaluation& entry : unfinished) {
+    const std::string& first = entry.evaluation.confirms();
+    if (first.empty()) continue;
+    // When it cannot be read now, any worker will do.
+    const absl::StatusOr<v1::Evaluation> confirmed = options_.store->GetEvaluation(first, false);
+    if (confirmed.ok()) first_workers[entry.evaluation.name()] = confirmed->worker();
+  }
   int64_t recovered = 0;
   absl::MutexLock lock(&mutex_);
   for (v1::Worker& worker : workers) {
@@ -143,6 +151,8 @@ absl::Status DispatcherCore::Load() {
   }
   for (UnfinishedEvaluation& entry : unfinished) {
     QueueItem item = ToItem(entry.evaluation, entry.fence, now);
+    const auto first_worker = first_workers.find(item.evaluation);
+    if (first_worker != first_workers.end()) item.other_than = first_worker->second;
     if (entry.evaluation.state() != v1::RUNNING) {
       queue_.Enqueue(item, mono);
       continue;
@@ -195,6 +205,15 @@ void DispatcherCore::Enqueue(const std::vector<v1::Evaluation>& evaluations) {
     Collect(&out);
   }
   Flush(std::move(out));
+}
+
+void DispatcherCore::EnqueueConfirmation(const std::optional<v1::Evaluation>& confirmation,
+                                         const std::string& worker, Outbox* out) {
+  if (stopped_ || !confirmation.has_value() || confirmation->state() != v1::QUEUED) return;
+  QueueItem item = ToItem(*confirmation, 0, options_.clock->Now());
+  item.other_than = worker;
+  queue_.Enqueue(item, Mono());
+  Collect(out);
 }
 
 void DispatcherCore::Cancel(const std::string& evaluation, DispatchDone<v1::Evaluation> done) {
@@ -385,9 +404,11 @@ void DispatcherCore::Complete(const internal::v1::CompleteLeaseRequest& request,
   absl::StatusOr<CompleteStart> start;
   v1::Evaluation evaluation;
   std::shared_ptr<const v1::Worker> worker;
+  bool may_confirm = false;
   Outbox out;
   {
     absl::MutexLock lock(&mutex_);
+    may_confirm = queue_.size() <= options_.confirm_while_queued_max;
     start = stopped_ ? absl::StatusOr<CompleteStart>(Stopping())
                      : queue_.Complete(request.session(), lease, Mono());
     if (start.ok() && *start != CompleteStart::kAskStore) {
@@ -408,7 +429,7 @@ void DispatcherCore::Complete(const internal::v1::CompleteLeaseRequest& request,
   if (!start.ok()) {
     done(start.status());
   } else if (*start == CompleteStart::kRecord) {
-    WriteCompletion(request, lease, evaluation, *worker);
+    WriteCompletion(request, lease, evaluation, *worker, may_confirm);
   } else if (*start == CompleteStart::kAskStore) {
     AskStoreForCompletion(request, std::move(done));
   }

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -120,16 +121,21 @@ class DispatcherCore : public Dispatcher, public std::enable_shared_from_this<Di
   void Deliver(const QueueAction& action, std::shared_ptr<Work> work);
   void Redeliver(const QueueAction& action);
   Running* FindRunning(const QueueLease& lease) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `problem_version` 0: the newest.
+  // `problem_version` 0: the newest, or that of the evaluation which is replayed.
   Work ReadWork(const v1::Evaluation& evaluation, int problem_version);
   void Resync(const std::string& evaluation);
   void SendNotices(const std::vector<std::string>& evaluations);
+  // Queues a second run that is durable and QUEUED. `worker` ran the first.
+  void EnqueueConfirmation(const std::optional<v1::Evaluation>& confirmation,
+                           const std::string& worker, Outbox* out)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<PollDone> TakeWaiters(const PollKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<AbandonDone> TakeEnds(const std::string& evaluation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteCompletion(const internal::v1::CompleteLeaseRequest& request, const QueueLease& lease,
-                       const v1::Evaluation& evaluation, const v1::Worker& worker);
+                       const v1::Evaluation& evaluation, const v1::Worker& worker,
+                       bool may_confirm);
   void AskStoreForCompletion(const internal::v1::CompleteLeaseRequest& request, CompleteDone done);
   v1::Worker MakeWorker(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteWorker(const std::string& name, Outbox* out) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

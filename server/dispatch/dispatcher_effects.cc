@@ -266,8 +266,9 @@ void DispatcherCore::CancelDone(const std::string& evaluation,
 
 void DispatcherCore::WriteCompletion(const internal::v1::CompleteLeaseRequest& request,
                                      const QueueLease& lease, const v1::Evaluation& evaluation,
-                                     const v1::Worker& worker) {
+                                     const v1::Worker& worker, bool may_confirm) {
   Completion completion;
+  completion.may_confirm = may_confirm;
   completion.evaluation = lease.evaluation;
   completion.fence = lease.fence;
   completion.outcome = request.outcome();
@@ -276,7 +277,8 @@ void DispatcherCore::WriteCompletion(const internal::v1::CompleteLeaseRequest& r
   const v1::Device* device = FindDevice(worker, evaluation, completion.outcome);
   if (device != nullptr) {
     completion.device_class = device->device_class();
-    if (options_.identity != nullptr) {
+    // What repeats old inputs answers nobody who asks anew.
+    if (options_.identity != nullptr && evaluation.replay_of().empty()) {
       completion.identity = options_.identity(evaluation, worker, *device);
     }
   }
@@ -303,6 +305,7 @@ void DispatcherCore::CompleteWritten(const QueueLease& lease,
       running_.erase(lease.evaluation);
       completions_repeated_ += static_cast<int64_t>(sharers.size()) - 1;
       queue_.CommitComplete(lease, Mono());
+      EnqueueConfirmation(result->confirmation, result->evaluation.worker(), &out);
     } else {
       const WriteFailure failure = Classify(result.status());
       if (failure == WriteFailure::kConflict) {
@@ -341,14 +344,17 @@ void DispatcherCore::AskStoreForCompletion(const internal::v1::CompleteLeaseRequ
   options_.store->RecordCompletion(
       std::move(completion),
       [self = shared_from_this(), lease, done](absl::StatusOr<CompletionRecord> result) {
+        Outbox out;
         {
           absl::MutexLock lock(&self->mutex_);
           if (result.ok()) {
             ++self->completions_repeated_;
+            self->EnqueueConfirmation(result->confirmation, result->evaluation.worker(), &out);
           } else if (Classify(result.status()) == WriteFailure::kConflict) {
             ++self->fenced_by_store_;
           }
         }
+        Flush(std::move(out));
         if (!result.ok()) {
           done(CompletionError(result.status(), lease));
           return;

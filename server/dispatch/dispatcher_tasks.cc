@@ -8,6 +8,7 @@
 #include "server/dispatch/dispatcher_core.h"
 #include "server/dispatch/store_errors.h"
 #include "server/dispatch/times.h"
+#include "store/confirmation.h"
 
 namespace assay {
 
@@ -116,6 +117,13 @@ void DispatcherCore::Deliver(const QueueAction& action, std::shared_ptr<Work> wo
 DispatcherCore::Work DispatcherCore::ReadWork(const v1::Evaluation& evaluation,
                                               int problem_version) {
   internal::v1::WorkSpec work;
+  if (!evaluation.replay_of().empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const v1::Evaluation replayed,
+                           options_.store->GetEvaluation(evaluation.replay_of(), false));
+    ASSAY_ASSIGN_OR_RETURN(const RanOn ran_on, options_.store->GetRanOn(evaluation.replay_of()));
+    work.set_nonce(replayed.outcome().nonce());
+    problem_version = ran_on.problem_version;
+  }
   ASSAY_ASSIGN_OR_RETURN(*work.mutable_problem(),
                          options_.store->GetProblem(evaluation.problem(), problem_version));
   ASSAY_ASSIGN_OR_RETURN(*work.mutable_candidate(),
@@ -130,6 +138,7 @@ DispatcherCore::Work DispatcherCore::ReadWork(const v1::Evaluation& evaluation,
 
 void DispatcherCore::Resync(const std::string& evaluation) {
   std::optional<DispatchQueue::StoredState> stored;
+  std::optional<v1::Evaluation> confirmation;
   bool read = true;
   const absl::StatusOr<v1::Evaluation> current = options_.store->GetEvaluation(evaluation, false);
   if (!current.ok()) {
@@ -145,12 +154,19 @@ void DispatcherCore::Resync(const std::string& evaluation) {
       stored = {running, unfinished.fence,
                 std::max(0, unfinished.evaluation.attempt_count() - int{running})};
     }
+  } else if (current->state() == v1::SUCCEEDED && CountsForRanks(*current)) {
+    // Recorded without our hearing of it, perhaps together with a second run.
+    absl::StatusOr<v1::Evaluation> second =
+        options_.store->GetEvaluation(ConfirmationName(evaluation), false);
+    read = second.ok() || absl::IsNotFound(second.status());
+    if (second.ok()) confirmation = *std::move(second);
   }
   Outbox out;
   {
     absl::MutexLock lock(&mutex_);
     if (read) {
       queue_.Resynced(evaluation, stored, Mono());
+      if (confirmation.has_value()) EnqueueConfirmation(confirmation, current->worker(), &out);
     } else {
       queue_.ResyncFailed(evaluation, Mono());
     }

@@ -84,6 +84,10 @@ void DispatchQueue::Fire(TimerKind kind, TimerTarget target, absl::Duration now)
       ClearTimer(&target.item->timer);
       Emit(QueueAction::Kind::kResync).evaluation = target.item->evaluation;
       return;
+    case TimerKind::kItemAnyWorker:
+      ClearTimer(&target.item->timer);
+      Place(target.item, now);
+      return;
     case TimerKind::kPoll:
       ClearTimer(&target.poll->timer);
       ClosePoll(target.poll, QueueAction::Kind::kAnswerEmpty, now);
@@ -127,6 +131,8 @@ DispatchQueue::Item* DispatchQueue::AddItem(const QueueItem& input, absl::Durati
   item->state = State::kResyncing;  // counted nowhere; the caller sets the real one
   item->attempts = input.attempts;
   item->fence = input.fence;
+  item->other_than = input.other_than;
+  item->any_worker_from = item->created + options_.other_worker_wait;
   items_.emplace(item->evaluation, std::move(owned));
   return item;
 }
@@ -174,8 +180,13 @@ void DispatchQueue::SetItemState(Item* item, State state) {
 void DispatchQueue::MakeReady(Item* item, absl::Duration now) {
   item->lease.reset();
   SetItemState(item, State::kReady);
-  ReadySet& set = item->failed_on.empty() ? item->cls->fresh : item->cls->retry;
+  const bool anywhere = item->failed_on.empty() && item->other_than.empty();
+  ReadySet& set = anywhere ? item->cls->fresh : item->cls->retry;
   set[{-item->priority, item->sequence}] = item;
+  if (!item->other_than.empty() && now < item->any_worker_from) {
+    SetTimer(&item->timer, item->any_worker_from, TimerKind::kItemAnyWorker, item->sequence,
+             {.item = item});
+  }
   Place(item, now);
 }
 

@@ -55,6 +55,8 @@ struct QueueOptions {
   absl::Duration quarantine_max = absl::Hours(1);
   // An evaluation says that nobody can run it only after this.
   absl::Duration placement_grace = absl::Seconds(5);
+  // How long after its creation an item with `other_than` waits for another worker that is busy.
+  absl::Duration other_worker_wait = absl::Minutes(2);
 };
 
 // An evaluation as the queue sees it.
@@ -66,6 +68,9 @@ struct QueueItem {
   int attempts = 0;          // counted attempts that ended without an outcome
   absl::Duration age;        // since creation
   std::string worker;        // of the last lease; empty: none yet
+  // A worker that gets it only when no other active one offers the class, or all others stayed
+  // busy for `other_worker_wait`. Empty: none.
+  std::string other_than;
 };
 
 struct QueueLease {
@@ -263,7 +268,7 @@ class DispatchQueue {
   struct ClassQueue {
     std::string name;
     ReadySet fresh;                       // never failed anywhere
-    ReadySet retry;                       // some worker is avoided
+    ReadySet retry;                       // not every worker may run it
     int64_t queued_count = 0;             // ready and in backoff
     int64_t item_count = 0;               // that refer to this class
     int worker_count = 0;                 // workers that refer to this class
@@ -289,6 +294,7 @@ class DispatchQueue {
     kItemExpiry,
     kItemEndAgain,
     kItemResyncAgain,
+    kItemAnyWorker,
     kPoll,
     kWorkerLost,
     kWorkerQuarantine,
@@ -323,6 +329,8 @@ class DispatchQueue {
     int64_t fence = 0;
     bool cancelled = false;  // while a write is in flight
     std::vector<std::string> failed_on;
+    std::string other_than;
+    absl::Duration any_worker_from;     // then `other_than` may run it too
     std::unique_ptr<LeaseState> lease;  // granting, leased, completing, ending, cancelled
     std::optional<TimerKey> timer;
   };
@@ -410,8 +418,8 @@ class DispatchQueue {
   void SetClasses(Worker* worker, const std::vector<std::string>& names, absl::Duration now);
   void DetachLease(Item* item, absl::Duration now);
   void BlameWorker(Worker* worker, absl::Duration now);
-  bool MayRun(const Item& item, const Worker& worker) const;
-  Item* Best(const Worker& worker) const;
+  bool MayRun(const Item& item, const Worker& worker, absl::Duration now) const;
+  Item* Best(const Worker& worker, absl::Duration now) const;
   void Match(Worker* worker, absl::Duration now);
   void Place(Item* item, absl::Duration now);
   void Grant(Item* item, Worker* worker, absl::Duration now);

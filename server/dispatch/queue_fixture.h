@@ -39,6 +39,16 @@ class QueueTest : public ::testing::Test {
     item.priority = priority;
     queue_.Enqueue(item, now_);
   }
+  // A second run, which `worker` gets only when no other can take it.
+  void EnqueueElsewhere(const std::string& evaluation, const std::string& worker,
+                        absl::Duration age = absl::ZeroDuration()) {
+    QueueItem item;
+    item.evaluation = evaluation;
+    item.device_class = "cpu";
+    item.other_than = worker;
+    item.age = age;
+    queue_.Enqueue(item, now_);
+  }
   // Takes the actions, keeps those of kinds that tests ask for.
   void Take() {
     for (QueueAction& action : queue_.TakeActions()) actions_.push_back(std::move(action));

@@ -129,11 +129,17 @@ void DispatchQueue::RefreshWaiting(Worker* worker) {
 
 // --- Matching.
 
-// A worker on which the evaluation failed gets it again only when no other active worker could.
-bool DispatchQueue::MayRun(const Item& item, const Worker& worker) const {
+// A worker on which the evaluation failed gets it again only when no other active worker could; one
+// that it avoids also when the others stayed busy for too long.
+bool DispatchQueue::MayRun(const Item& item, const Worker& worker, absl::Duration now) const {
   auto failed_on = [&item](const std::string& name) {
     return std::find(item.failed_on.begin(), item.failed_on.end(), name) != item.failed_on.end();
   };
+  if (worker.name == item.other_than && now < item.any_worker_from) {
+    for (auto& [number, other] : item.cls->offers) {
+      if (other != &worker && !failed_on(other->name)) return false;
+    }
+  }
   if (!failed_on(worker.name)) return true;
   // At most attempts_max rounds: every further one would be a worker that has not failed.
   for (auto& [number, other] : item.cls->offers) {
@@ -142,7 +148,7 @@ bool DispatchQueue::MayRun(const Item& item, const Worker& worker) const {
   return true;
 }
 
-DispatchQueue::Item* DispatchQueue::Best(const Worker& worker) const {
+DispatchQueue::Item* DispatchQueue::Best(const Worker& worker, absl::Duration now) const {
   Item* best = nullptr;
   ReadyKey best_key{};
   auto offer = [&](const ReadyKey& key, Item* item) {
@@ -155,7 +161,7 @@ DispatchQueue::Item* DispatchQueue::Best(const Worker& worker) const {
     size_t scanned = 0;
     for (auto& [key, item] : cls->retry) {
       if (++scanned > limits::kRetryScanMax) break;
-      if (!MayRun(*item, worker)) continue;
+      if (!MayRun(*item, worker, now)) continue;
       offer(key, item);
       break;
     }
@@ -165,7 +171,7 @@ DispatchQueue::Item* DispatchQueue::Best(const Worker& worker) const {
 
 void DispatchQueue::Match(Worker* worker, absl::Duration now) {
   while (worker->waiting_sequence != 0 && !storage_timer_.has_value()) {
-    Item* item = Best(*worker);
+    Item* item = Best(*worker, now);
     if (item == nullptr) return;
     Grant(item, worker, now);
   }
@@ -180,7 +186,7 @@ void DispatchQueue::MatchWaiting(const std::map<uint64_t, Worker*>& waiting, abs
 void DispatchQueue::Place(Item* item, absl::Duration now) {
   if (storage_timer_.has_value()) return;
   for (auto& [sequence, worker] : item->cls->waiting) {
-    if (!MayRun(*item, *worker)) continue;
+    if (!MayRun(*item, *worker, now)) continue;
     Grant(item, worker, now);
     return;
   }
@@ -194,6 +200,7 @@ void DispatchQueue::Grant(Item* item, Worker* worker, absl::Duration now) {
   poll->granting = true;
   ClearTimer(&poll->timer);
   EraseReady(item);
+  ClearTimer(&item->timer);
   SetItemState(item, State::kGranting);
   item->fence += 1;
   item->lease = std::make_unique<LeaseState>();

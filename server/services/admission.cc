@@ -333,15 +333,73 @@ absl::StatusOr<NewEvaluation> Admission::Admit(v1::CreateEvaluationRequest* requ
   out.mutable_workloads()->Swap(request->mutable_evaluation()->mutable_workloads());
   ASSAY_RETURN_IF_ERROR(SetConfiguration(sent, judged->spec(), &out));
 
-  if (!request->request_id().empty()) {
-    result.request_id = request->request_id();
-    result.request_digest = RequestDigest(out, request->allow_stored_answer());
+  if (result.candidate.has_value()) {
+    result.candidate_fingerprint = CandidateFingerprint(*result.candidate);
+  }
+  if (result.baseline_candidate.has_value()) {
+    result.baseline_fingerprint = CandidateFingerprint(*result.baseline_candidate);
+  }
+  Register(request->request_id(), request->allow_stored_answer(), &result);
+  return result;
+}
+
+void Admission::Register(const std::string& request_id, bool allow_stored_answer,
+                         NewEvaluation* evaluation) const {
+  v1::Evaluation& out = evaluation->evaluation;
+  if (!request_id.empty()) {
+    evaluation->request_id = request_id;
+    evaluation->request_digest = RequestDigest(out, allow_stored_answer);
   }
   out.set_name(options_.ids->NextName());
   out.set_state(v1::QUEUED);
   SetTimestamp(options_.clock->Now(), out.mutable_create_time());
   *out.mutable_update_time() = out.create_time();
   *out.mutable_timeline()->mutable_create_time() = out.create_time();
+}
+
+absl::StatusOr<NewEvaluation> Admission::AdmitReplay(const v1::CreateEvaluationRequest& request,
+                                                     const v1::Evaluation& original,
+                                                     const RanOn& ran_on,
+                                                     const std::vector<v1::Worker>& workers) const {
+  ASSAY_RETURN_IF_ERROR(CheckRequestId(request.request_id()));
+  if (original.state() != v1::SUCCEEDED || !original.has_outcome()) {
+    return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "REPLAY_NO_OUTCOME",
+                           absl::StrCat(original.name(), " is ", v1::State_Name(original.state()),
+                                        "; only what has an outcome can be replayed"));
+  }
+  if (original.outcome().nonce() == 0) {
+    return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "REPLAY_NO_NONCE",
+                           absl::StrCat(original.name(),
+                                        " was judged by a worker that kept no nonce; submit its "
+                                        "candidate again instead"));
+  }
+  NewEvaluation result;
+  v1::Evaluation& out = result.evaluation;
+  out.set_replay_of(original.name());
+  out.set_candidate(original.candidate());
+  out.set_candidate_label(original.candidate_label());
+  out.set_problem(original.problem());
+  *out.mutable_workloads() = original.workloads();
+  out.set_device_class(ran_on.device_class.empty() ? original.device_class() : ran_on.device_class);
+  out.set_level(original.level());
+  *out.mutable_configuration() = original.configuration();
+  out.set_baseline_candidate(original.baseline_candidate());
+  out.set_pair_count(original.pair_count());
+  const bool is_offered =
+      std::any_of(workers.begin(), workers.end(), [&out](const v1::Worker& worker) {
+        return worker.state() != v1::Worker::LOST &&
+               std::any_of(worker.devices().begin(), worker.devices().end(),
+                           [&out](const v1::Device& device) {
+                             return DeviceMatches(out.device_class(), device);
+                           });
+      });
+  if (!is_offered) {
+    return ErrorWithReason(
+        absl::StatusCode::kFailedPrecondition, "DEVICE_CLASS_NOT_OFFERED",
+        absl::StrCat(original.name(), " ran on device class '", out.device_class(),
+                     "', which no worker offers now; start one"));
+  }
+  Register(request.request_id(), /*allow_stored_answer=*/false, &result);
   return result;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,6 +34,13 @@ class Admission {
                                       const v1::Candidate* candidate,
                                       const v1::Candidate* baseline) const;
 
+  // The evaluation that judges `original`, which is read from the store, again from its nonce, on
+  // the exact class that it ran on. FAILED_PRECONDITION with reason REPLAY_NO_OUTCOME,
+  // REPLAY_NO_NONCE, or DEVICE_CLASS_NOT_OFFERED when no worker of `workers` has that class.
+  absl::StatusOr<NewEvaluation> AdmitReplay(const v1::CreateEvaluationRequest& request,
+                                            const v1::Evaluation& original, const RanOn& ran_on,
+                                            const std::vector<v1::Worker>& workers) const;
+
   // Checks a candidate that came over the wire, alone and against the problem it names (or
   // `problem`, a resource name, when it names none); sets name, digest and create_time.
   absl::Status AdmitCandidate(std::string_view problem, v1::Candidate* candidate) const;
@@ -42,6 +50,9 @@ class Admission {
   absl::Status AdmitProblem(v1::Problem* problem) const;
 
  private:
+  // Gives it its name, its times, and what `request_id` is bound to.
+  void Register(const std::string& request_id, bool allow_stored_answer,
+                NewEvaluation* evaluation) const;
   absl::StatusOr<const v1::Candidate*> ResolveCandidate(
       std::string_view field, std::string_view problem, std::string_view name, bool is_inline,
       v1::Candidate* sent, const v1::Candidate* stored, std::optional<v1::Candidate>* out) const;

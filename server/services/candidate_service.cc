@@ -4,6 +4,7 @@
 #include "assay/v1/candidate.grpc.pb.h"
 #include "base/limits.h"
 #include "base/status.h"
+#include "kernels/candidate.h"
 #include "server/services/admission.h"
 #include "server/services/catalogue.h"
 #include "server/services/page_token.h"
@@ -79,8 +80,10 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     const size_t bytes = candidate.ByteSizeLong();
     const absl::Status room = services_.writes->Acquire(1, bytes);
     if (!room.ok()) return call.Finish(room);
+    std::string fingerprint = CandidateFingerprint(candidate);
     services_.store->CreateCandidate(
-        std::move(candidate), [this, call, bytes, response](absl::StatusOr<v1::Candidate> stored) {
+        std::move(candidate), std::move(fingerprint),
+        [this, call, bytes, response](absl::StatusOr<v1::Candidate> stored) {
           services_.writes->Release(1, bytes);
           if (stored.ok()) {
             services_.candidates->Put(*stored);

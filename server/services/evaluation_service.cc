@@ -48,7 +48,9 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
     const UnaryCall call(services_, context, Rpc::kCreateEvaluation);
     const size_t bytes = request->ByteSizeLong();
     std::optional<NamedCandidates> cached;
-    if (!request->allow_stored_answer() && bytes <= limits::kInlineAdmissionBytesMax) {
+    const bool reads_first =
+        request->allow_stored_answer() || !request->evaluation().replay_of().empty();
+    if (!reads_first && bytes <= limits::kInlineAdmissionBytesMax) {
       cached = CachedCandidates(*request);
     }
     if (!cached.has_value()) {
@@ -171,6 +173,7 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
 
   // Admission with everything it needs from the store. Blocks.
   absl::StatusOr<NewEvaluation> Prepare(v1::CreateEvaluationRequest* request) {
+    if (!request->evaluation().replay_of().empty()) return PrepareReplay(*request);
     const bool allow_stored_answer = request->allow_stored_answer();
     NamedCandidates named;
     ASSAY_ASSIGN_OR_RETURN(named.candidate, FindCandidate(request->evaluation().candidate()));
@@ -183,6 +186,21 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
       ASSAY_RETURN_IF_ERROR(AnswerFromStore(&admitted.evaluation));
     }
     return admitted;
+  }
+
+  // What is replayed is what was run: an evaluation that another one answered stands for that.
+  // Blocks.
+  absl::StatusOr<NewEvaluation> PrepareReplay(const v1::CreateEvaluationRequest& request) {
+    const std::string& name = request.evaluation().replay_of();
+    ASSAY_RETURN_IF_ERROR(CheckResourceName("evaluations/", name));
+    ASSAY_ASSIGN_OR_RETURN(v1::Evaluation original, services_.store->GetEvaluation(name, false));
+    if (!original.answered_by().empty()) {
+      ASSAY_ASSIGN_OR_RETURN(original,
+                             services_.store->GetEvaluation(original.answered_by(), false));
+    }
+    ASSAY_ASSIGN_OR_RETURN(const RanOn ran_on, services_.store->GetRanOn(original.name()));
+    return services_.admission->AdmitReplay(request, original, ran_on,
+                                            services_.dispatcher->Workers());
   }
 
   // Looks for an identical finished evaluation in the environment of every worker that could run

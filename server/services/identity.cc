@@ -82,6 +82,7 @@ std::string RequestDigest(const v1::Evaluation& evaluation, bool allow_stored_an
       .Add(static_cast<int64_t>(evaluation.priority()))
       .Add(evaluation.candidate_label())
       .Add(static_cast<int64_t>(allow_stored_answer));
+  if (!evaluation.replay_of().empty()) digest.Add(evaluation.replay_of());
   return digest.Finish();
 }
 

@@ -58,8 +58,11 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
         services_.reads,
         [this, problem, workload = *workload, request, entries_max, response]() -> absl::Status {
           ASSAY_ASSIGN_OR_RETURN(
-              auto entries, services_.store->Leaderboard(problem, workload, request->device_class(),
-                                                         entries_max));
+              auto entries, services_.store->Leaderboard({.problem = problem,
+                                                          .workload = workload,
+                                                          .device_class = request->device_class(),
+                                                          .contract = request->contract(),
+                                                          .entries_max = entries_max}));
           if (entries.empty()) {
             ASSAY_RETURN_IF_ERROR(CheckDeviceClass(problem, request->device_class()));
           }
@@ -103,7 +106,8 @@ class LeaderboardServiceImpl final : public v1::LeaderboardService::CallbackServ
     for (const v1::Worker& worker : services_.dispatcher->Workers()) {
       for (const v1::Device& device : worker.devices()) known.insert(device.device_class());
     }
-    ASSAY_ASSIGN_OR_RETURN(const auto entries, services_.store->Leaderboard(problem, "", "", 1));
+    ASSAY_ASSIGN_OR_RETURN(const auto entries,
+                           services_.store->Leaderboard({.problem = problem, .entries_max = 1}));
     for (const v1::LeaderboardEntry& entry : entries) known.insert(entry.device_class());
     if (known.contains(device_class)) return absl::OkStatus();
     return ErrorWithReason(

@@ -92,26 +92,21 @@ absl::Status CreateProblem::Insert(WriteContext& context, int64_t problem_id) {
 
 class CreateCandidate : public ResultOperation<v1::Candidate> {
  public:
-  CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done)
-      : ResultOperation(std::move(done)), row_(candidate), candidate_(std::move(candidate)) {}
+  CreateCandidate(v1::Candidate candidate, std::string fingerprint, StoreDone<v1::Candidate> done)
+      : ResultOperation(std::move(done)), row_(std::move(candidate), std::move(fingerprint)) {}
   size_t bytes() const override { return row_.proto.size() + row_.files.size(); }
   bool refusable() const override { return true; }
 
  protected:
   absl::Status ApplyTo(WriteContext& context, absl::StatusOr<v1::Candidate>* result) override {
-    ASSAY_ASSIGN_OR_RETURN(const int64_t known, FindCandidate(context, row_.name));
-    if (known != 0) {
-      ASSAY_ASSIGN_OR_RETURN(*result, ReadCandidate(context.db, row_.name));
-      return absl::OkStatus();
-    }
     ASSAY_RETURN_IF_ERROR(InsertCandidate(context, row_).status());
-    *result = candidate_;
+    // The stored one may be older, and only the store knows whose clone it is.
+    ASSAY_ASSIGN_OR_RETURN(*result, ReadCandidate(context.db, row_.name));
     return absl::OkStatus();
   }
 
  private:
   const CandidateRow row_;
-  const v1::Candidate candidate_;
 };
 
 class RecordWorker : public ResultOperation<bool> {
@@ -183,13 +178,15 @@ absl::Status RecordWorker::KeepCalibration(WriteContext& context, const v1::Devi
 
 }  // namespace
 
-CandidateRow::CandidateRow(v1::Candidate candidate)
+CandidateRow::CandidateRow(v1::Candidate candidate, std::string code_fingerprint)
     : name(candidate.name()),
       problem(ProblemName(candidate.spec().problem())),
+      fingerprint(std::move(code_fingerprint)),
       label(candidate.spec().label()),
       author(candidate.spec().origin().author()),
       model(candidate.spec().origin().model()),
       create_time(ToUnixNanos(candidate.create_time())) {
+  candidate.clear_clone_of();
   SerializeApart(candidate, &proto, &files);
 }
 
@@ -198,7 +195,10 @@ absl::StatusOr<int64_t> InsertCandidate(WriteContext& context, const CandidateRo
     ASSAY_ASSIGN_OR_RETURN(
         ScopedStatement insert,
         context.db.Cached("INSERT INTO candidates (name, problem, label, author, model,"
-                          " create_time, proto, files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
+                          " create_time, proto, files, fingerprint, clone_of)"
+                          " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9,"
+                          " (SELECT MIN(id) FROM candidates WHERE problem = ?2"
+                          " AND fingerprint = ?9 AND fingerprint <> ''))"
                           " ON CONFLICT (name) DO NOTHING"));
     insert->BindText(1, row.name);
     insert->BindText(2, row.problem);
@@ -208,6 +208,7 @@ absl::StatusOr<int64_t> InsertCandidate(WriteContext& context, const CandidateRo
     insert->BindInt(6, row.create_time);
     insert->BindBlob(7, row.proto);
     insert->BindBlob(8, row.files);
+    insert->BindText(9, row.fingerprint);
     ASSAY_RETURN_IF_ERROR(insert->Run());
   }
   if (context.db.changes() == 1) return context.db.last_insert_id();
@@ -239,9 +240,10 @@ absl::StatusOr<const WriteContext::KnownProblem*> FindProblem(WriteContext& cont
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) {
   return std::make_unique<CreateProblem>(std::move(problem), std::move(done));
 }
-std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate,
+std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done) {
-  return std::make_unique<CreateCandidate>(std::move(candidate), std::move(done));
+  return std::make_unique<CreateCandidate>(std::move(candidate), std::move(fingerprint),
+                                           std::move(done));
 }
 std::unique_ptr<WriteOperation> NewRecordWorker(v1::Worker worker, StoreDone<bool> done) {
   return std::make_unique<RecordWorker>(std::move(worker), std::move(done));

@@ -42,9 +42,12 @@ Item::Item(NewEvaluation input)
     : evaluation(std::move(input.evaluation)),
       request_id(std::move(input.request_id)),
       request_digest(std::move(input.request_digest)) {
-  if (input.candidate.has_value()) candidate.emplace(*std::move(input.candidate));
+  if (input.candidate.has_value()) {
+    candidate.emplace(*std::move(input.candidate), std::move(input.candidate_fingerprint));
+  }
   if (input.baseline_candidate.has_value()) {
-    baseline_candidate.emplace(*std::move(input.baseline_candidate));
+    baseline_candidate.emplace(*std::move(input.baseline_candidate),
+                               std::move(input.baseline_fingerprint));
   }
   InitializeEvaluation(&evaluation);
   if (!evaluation.has_outcome()) {
@@ -236,6 +239,21 @@ absl::Status CreateEvaluations::Insert(WriteContext& context, const Item& item) 
   ASSAY_ASSIGN_OR_RETURN(const int64_t baseline_id,
                          CandidateId(context, evaluation.baseline_candidate(),
                                      item.baseline_candidate, item.baseline_id));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t id, InsertEvaluation(context, evaluation, item.proto,
+                                                            {item.problem_id, item.problem_version,
+                                                             candidate_id, baseline_id},
+                                                            item.request_id, item.request_digest));
+  if (!evaluation.has_outcome()) return absl::OkStatus();
+  ASSAY_RETURN_IF_ERROR(InsertLogs(context, id, item.build_log, item.output_log));
+  return InsertSamples(context, id, item.samples);
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> InsertEvaluation(WriteContext& context, const v1::Evaluation& evaluation,
+                                         std::string_view proto, const EvaluationRefs& refs,
+                                         std::string_view request_id,
+                                         std::string_view request_digest) {
   ASSAY_ASSIGN_OR_RETURN(
       ScopedStatement insert,
       context.db.Cached(
@@ -246,10 +264,10 @@ absl::Status CreateEvaluations::Insert(WriteContext& context, const Item& item) 
           " ?17)"));
   const int64_t create_time = ToUnixNanos(evaluation.create_time());
   insert->BindText(1, evaluation.name());
-  insert->BindInt(2, item.problem_id);
-  insert->BindInt(3, item.problem_version);
-  insert->BindInt(4, candidate_id);
-  baseline_id == 0 ? insert->BindNull(5) : insert->BindInt(5, baseline_id);
+  insert->BindInt(2, refs.problem_id);
+  insert->BindInt(3, refs.problem_version);
+  insert->BindInt(4, refs.candidate_id);
+  refs.baseline_id == 0 ? insert->BindNull(5) : insert->BindInt(5, refs.baseline_id);
   insert->BindText(6, evaluation.device_class());
   insert->BindText(7, evaluation.candidate_label());
   insert->BindInt(8, evaluation.level());
@@ -261,21 +279,16 @@ absl::Status CreateEvaluations::Insert(WriteContext& context, const Item& item) 
   insert->BindInt(13, create_time);
   finished ? insert->BindInt(14, ToUnixNanos(evaluation.timeline().complete_time()))
            : insert->BindNull(14);
-  insert->BindTextOrNull(15, item.request_id);
-  if (item.request_id.empty()) {
+  insert->BindTextOrNull(15, request_id);
+  if (request_id.empty()) {
     insert->BindNull(16);
   } else {
-    insert->BindText(16, item.request_digest);
+    insert->BindText(16, request_digest);
   }
-  insert->BindBlob(17, item.proto);
+  insert->BindBlob(17, proto);
   ASSAY_RETURN_IF_ERROR(insert->Run());
-  if (!evaluation.has_outcome()) return absl::OkStatus();
-  const int64_t id = context.db.last_insert_id();
-  ASSAY_RETURN_IF_ERROR(InsertLogs(context, id, item.build_log, item.output_log));
-  return InsertSamples(context, id, item.samples);
+  return context.db.last_insert_id();
 }
-
-}  // namespace
 
 std::unique_ptr<WriteOperation> NewCreateEvaluations(
     std::vector<NewEvaluation> evaluations, StoreDone<std::vector<CreatedEvaluation>> done) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "store/confirmation.h"
 #include "store/sqlite/reads.h"
 #include "store/sqlite/writes.h"
 #include "store/transitions.h"
@@ -18,63 +19,6 @@ std::string PackDoubles(const google::protobuf::RepeatedField<double>& values) {
                      static_cast<size_t>(values.size()) * sizeof(double));
 }
 
-// What a transition needs to know of the stored row.
-struct LoadedEvaluation {
-  int64_t id = 0;
-  int64_t problem_id = 0;
-  int64_t problem_version = 0;
-  int64_t candidate_id = 0;
-  StoredEvaluation stored;
-};
-
-// id 0: unknown.
-absl::StatusOr<LoadedEvaluation> Load(WriteContext& context, const std::string& name) {
-  LoadedEvaluation loaded;
-  ASSAY_ASSIGN_OR_RETURN(
-      ScopedStatement select,
-      context.db.Cached("SELECT id, problem_id, problem_version, candidate_id, fence, proto"
-                        " FROM evaluations WHERE name = ?1"));
-  select->BindText(1, name);
-  ASSAY_ASSIGN_OR_RETURN(const bool known, select->Step());
-  if (!known) return loaded;
-  loaded.id = select->Int(0);
-  loaded.problem_id = select->Int(1);
-  loaded.problem_version = select->Int(2);
-  loaded.candidate_id = select->Int(3);
-  loaded.stored.fence = select->Int(4);
-  ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(5), &loaded.stored.evaluation));
-  return loaded;
-}
-
-// Writes a changed evaluation back, with its outcome if there is one, without logs and samples.
-absl::Status Save(WriteContext& context, const LoadedEvaluation& loaded) {
-  const v1::Evaluation& evaluation = loaded.stored.evaluation;
-  const std::string proto = evaluation.SerializeAsString();
-  const bool failed = evaluation.state() == v1::FAILED;
-  ASSAY_ASSIGN_OR_RETURN(
-      ScopedStatement update,
-      context.db.Cached("UPDATE evaluations SET state = ?2, verdict = ?3, reason = ?4,"
-                        " attempt_count = ?5, fence = ?6, revision = ?7, worker = ?8,"
-                        " update_time = ?9, complete_time = ?10, problem_version = ?11,"
-                        " proto = ?12 WHERE id = ?1"));
-  update->BindInt(1, loaded.id);
-  update->BindInt(2, evaluation.state());
-  update->BindInt(3, evaluation.outcome().verdict());
-  update->BindText(
-      4, failed ? evaluation.infrastructure_error().reason() : evaluation.outcome().reason());
-  update->BindInt(5, evaluation.attempt_count());
-  update->BindInt(6, loaded.stored.fence);
-  update->BindInt(7, evaluation.revision());
-  update->BindTextOrNull(8, evaluation.worker());
-  update->BindInt(9, ToUnixNanos(evaluation.update_time()));
-  IsUnfinished(evaluation.state())
-      ? update->BindNull(10)
-      : update->BindInt(10, ToUnixNanos(evaluation.timeline().complete_time()));
-  update->BindInt(11, loaded.problem_version);
-  update->BindBlob(12, proto);
-  return update->Run();
-}
-
 // A transition of one evaluation whose result is the evaluation.
 class ChangeEvaluation : public ResultOperation<v1::Evaluation> {
  public:
@@ -87,7 +31,7 @@ class ChangeEvaluation : public ResultOperation<v1::Evaluation> {
                               absl::Status* refusal) = 0;
 
   absl::Status ApplyTo(WriteContext& context, absl::StatusOr<v1::Evaluation>* result) override {
-    ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation loaded, Load(context, name_));
+    ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation loaded, LoadEvaluation(context, name_));
     if (loaded.id == 0) {
       *result = NotFound("EVALUATION_NOT_FOUND", name_);
       return absl::OkStatus();
@@ -98,7 +42,7 @@ class ChangeEvaluation : public ResultOperation<v1::Evaluation> {
       *result = std::move(refusal);
       return absl::OkStatus();
     }
-    ASSAY_RETURN_IF_ERROR(Save(context, loaded));
+    ASSAY_RETURN_IF_ERROR(SaveEvaluation(context, loaded));
     *result = std::move(loaded.stored.evaluation);
     return absl::OkStatus();
   }
@@ -121,20 +65,20 @@ class RecordLease : public ChangeEvaluation {
     if (grant_.problem_version == 0) {
       ASSAY_ASSIGN_OR_RETURN(const WriteContext::KnownProblem* known,
                              FindProblem(context, problem));
-      if (known != nullptr) loaded->problem_version = known->newest_version;
+      if (known != nullptr) loaded->refs.problem_version = known->newest_version;
       return absl::OkStatus();
     }
     ASSAY_ASSIGN_OR_RETURN(
         ScopedStatement select,
         context.db.Cached("SELECT 1 FROM problem_versions WHERE problem_id = ?1 AND version = ?2"));
-    select->BindInt(1, loaded->problem_id);
+    select->BindInt(1, loaded->refs.problem_id);
     select->BindInt(2, grant_.problem_version);
     ASSAY_ASSIGN_OR_RETURN(const bool exists, select->Step());
     if (!exists) {
       *refusal =
           NotFound("PROBLEM_NOT_FOUND", absl::StrCat(problem, " version ", grant_.problem_version));
     }
-    loaded->problem_version = grant_.problem_version;
+    loaded->refs.problem_version = grant_.problem_version;
     return absl::OkStatus();
   }
 
@@ -199,7 +143,7 @@ class RecordCompletion : public ResultOperation<CompletionRecord> {
 
 absl::Status RecordCompletion::ApplyTo(WriteContext& context,
                                        absl::StatusOr<CompletionRecord>* result) {
-  ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation loaded, Load(context, completion_.evaluation));
+  ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation loaded, LoadEvaluation(context, completion_.evaluation));
   if (loaded.id == 0) {
     *result = NotFound("EVALUATION_NOT_FOUND", completion_.evaluation);
     return absl::OkStatus();
@@ -211,17 +155,30 @@ absl::Status RecordCompletion::ApplyTo(WriteContext& context,
   }
   if (!*changed) {
     ASSAY_ASSIGN_OR_RETURN(v1::Evaluation evaluation, ReadEvaluationById(context.db, loaded.id));
-    *result = CompletionRecord{/*already_recorded=*/true, std::move(evaluation)};
+    // Whoever recorded it may not have heard of the second run.
+    ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation second,
+                           LoadEvaluation(context, ConfirmationName(evaluation.name())));
+    CompletionRecord record{/*already_recorded=*/true, std::move(evaluation), std::nullopt};
+    if (second.id != 0) record.confirmation = std::move(second.stored.evaluation);
+    *result = std::move(record);
     return absl::OkStatus();
   }
-  ASSAY_RETURN_IF_ERROR(Save(context, loaded));
+  ASSAY_RETURN_IF_ERROR(SaveEvaluation(context, loaded));
   ASSAY_RETURN_IF_ERROR(SaveIdentity(context, loaded));
   ASSAY_RETURN_IF_ERROR(InsertLogs(context, loaded.id, parts_.build_log, parts_.output_log));
   ASSAY_RETURN_IF_ERROR(InsertSamples(context, loaded.id, samples_));
   ASSAY_RETURN_IF_ERROR(InsertResults(context, loaded));
+  CompletionRecord record;
   v1::Evaluation& evaluation = loaded.stored.evaluation;
+  if (!evaluation.confirms().empty()) {
+    ASSAY_RETURN_IF_ERROR(SettleFirstRun(context, loaded, completion_.time));
+  } else if (completion_.may_confirm && !IsSuspect(parts_.outcome)) {
+    ASSAY_ASSIGN_OR_RETURN(record.confirmation,
+                           ConfirmIfFirst(context, loaded, results_, completion_));
+  }
   AddLogs(parts_.build_log, parts_.output_log, evaluation.mutable_outcome());
-  *result = CompletionRecord{/*already_recorded=*/false, std::move(evaluation)};
+  record.evaluation = std::move(evaluation);
+  *result = std::move(record);
   return absl::OkStatus();
 }
 
@@ -251,15 +208,15 @@ absl::Status RecordCompletion::InsertResults(WriteContext& context,
             "INSERT INTO results (evaluation_id, workload_index, problem_id, problem_version,"
             " workload, device_class, candidate_id, level, verdict, suspect, median_ns, q1_ns,"
             " q3_ns, efficiency_ratio, bound, runner_spread_ratio, baseline, speedup_ratio,"
-            " complete_time) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-            " ?15, ?16, ?17, ?18, ?19)"));
+            " complete_time, contract, ranks, confirmation) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,"
+            " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)"));
     insert->BindInt(1, loaded.id);
     insert->BindInt(2, static_cast<int64_t>(i));
-    insert->BindInt(3, loaded.problem_id);
-    insert->BindInt(4, loaded.problem_version);
+    insert->BindInt(3, loaded.refs.problem_id);
+    insert->BindInt(4, loaded.refs.problem_version);
     insert->BindText(5, row.workload);
     insert->BindText(6, completion_.device_class);
-    insert->BindInt(7, loaded.candidate_id);
+    insert->BindInt(7, loaded.refs.candidate_id);
     insert->BindInt(8, loaded.stored.evaluation.level());
     insert->BindInt(9, parts_.outcome.verdict());
     insert->BindInt(10, suspect ? 1 : 0);
@@ -273,12 +230,62 @@ absl::Status RecordCompletion::InsertResults(WriteContext& context,
     insert->BindText(17, row.baseline);
     BindMeasured(*insert, 18, row.speedup_ratio);
     insert->BindInt(19, absl::ToUnixNanos(completion_.time));
+    insert->BindText(20, parts_.outcome.contract());
+    // Without a class there is no board.
+    const bool ranks =
+        CountsForRanks(loaded.stored.evaluation) && !completion_.device_class.empty();
+    insert->BindInt(21, ranks ? 1 : 0);
+    insert->BindInt(22, static_cast<int>(Standing::kOpen));
     ASSAY_RETURN_IF_ERROR(insert->Run());
   }
   return absl::OkStatus();
 }
 
 }  // namespace
+
+absl::StatusOr<LoadedEvaluation> LoadEvaluation(WriteContext& context, std::string_view name) {
+  LoadedEvaluation loaded;
+  ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
+                         context.db.Cached("SELECT id, problem_id, problem_version, candidate_id,"
+                                           " COALESCE(baseline_candidate_id, 0), fence, proto"
+                                           " FROM evaluations WHERE name = ?1"));
+  select->BindText(1, name);
+  ASSAY_ASSIGN_OR_RETURN(const bool known, select->Step());
+  if (!known) return loaded;
+  loaded.id = select->Int(0);
+  loaded.refs = {select->Int(1), select->Int(2), select->Int(3), select->Int(4)};
+  loaded.stored.fence = select->Int(5);
+  ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(6), &loaded.stored.evaluation));
+  return loaded;
+}
+
+absl::Status SaveEvaluation(WriteContext& context, const LoadedEvaluation& loaded) {
+  const v1::Evaluation& evaluation = loaded.stored.evaluation;
+  const std::string proto = evaluation.SerializeAsString();
+  const bool failed = evaluation.state() == v1::FAILED;
+  ASSAY_ASSIGN_OR_RETURN(
+      ScopedStatement update,
+      context.db.Cached("UPDATE evaluations SET state = ?2, verdict = ?3, reason = ?4,"
+                        " attempt_count = ?5, fence = ?6, revision = ?7, worker = ?8,"
+                        " update_time = ?9, complete_time = ?10, problem_version = ?11,"
+                        " proto = ?12 WHERE id = ?1"));
+  update->BindInt(1, loaded.id);
+  update->BindInt(2, evaluation.state());
+  update->BindInt(3, evaluation.outcome().verdict());
+  update->BindText(
+      4, failed ? evaluation.infrastructure_error().reason() : evaluation.outcome().reason());
+  update->BindInt(5, evaluation.attempt_count());
+  update->BindInt(6, loaded.stored.fence);
+  update->BindInt(7, evaluation.revision());
+  update->BindTextOrNull(8, evaluation.worker());
+  update->BindInt(9, ToUnixNanos(evaluation.update_time()));
+  IsUnfinished(evaluation.state())
+      ? update->BindNull(10)
+      : update->BindInt(10, ToUnixNanos(evaluation.timeline().complete_time()));
+  update->BindInt(11, loaded.refs.problem_version);
+  update->BindBlob(12, proto);
+  return update->Run();
+}
 
 SampleRow::SampleRow(OutcomeParts::Runner runner)
     : workload_index(runner.workload_index),

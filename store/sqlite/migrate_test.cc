@@ -16,9 +16,12 @@ namespace {
 using ::assay::testing::CreateOne;
 using ::assay::testing::CreateProblem;
 using ::assay::testing::Lease;
+using ::assay::testing::MakeCompletion;
 using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeGrant;
+using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
+using ::assay::testing::RunEvaluation;
 
 // Rows as the release with schema version 1 wrote them; every later version must keep them.
 // `proto` holds what that release would have: Evaluation {name, candidate, problem, state QUEUED,
@@ -38,7 +41,8 @@ std::string VersionOneRows() {
       "INSERT INTO problem_versions VALUES (1, 1, '",
       problem.digest(), "', 5, ", hex(problem.SerializeAsString()),
       ", x'');"
-      "INSERT INTO candidates VALUES (1, '",
+      "INSERT INTO candidates (id, name, problem, label, author, model, create_time, proto, files)"
+      " VALUES (1, '",
       made.candidate->name(), "', 'problems/gelu', 'c1', 'a', 'm', 5, ",
       hex(made.candidate->SerializeAsString()),
       ", x'');"
@@ -99,6 +103,33 @@ TEST_F(MigrateTest, EveryVersionComesToTheNewestWithItsData) {
     EXPECT_EQ(*db->QueryInt("SELECT COUNT(*) FROM pragma_foreign_key_check()"), 0);
     EXPECT_EQ(*db->QueryInt("SELECT COUNT(*) FROM v_leaderboard"), 0);
   }
+}
+
+TEST_F(MigrateTest, WhatRankedBeforeSecondRunsStaysFirst) {
+  {
+    auto db = Open();
+    ASSERT_OK(Migrate(*db, Migrations().subspan(0, 2)));
+    ASSERT_OK(db->Execute(VersionOneRows()));
+    ASSERT_OK(db->Execute(
+        "INSERT INTO results (evaluation_id, workload_index, problem_id, problem_version,"
+        " workload, device_class, candidate_id, level, verdict, suspect, median_ns, bound,"
+        " baseline, complete_time)"
+        " VALUES (1, 0, 1, 1, 'small', 'cpu-test-avx2', 1, 3, 1, 0, 50.0, '', '', 9)"));
+  }
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> store,
+                       OpenSqliteStore({.directory = directory_.path()}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<v1::LeaderboardEntry> entries, store->Leaderboard({}));
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].rank(), 1);
+  EXPECT_EQ(entries[0].contract(), "");
+  EXPECT_EQ(entries[0].confirmation(), v1::LeaderboardEntry::NOT_NEEDED);
+  // What is faster is confirmed before it takes that place.
+  Completion completion = MakeCompletion("new", 1, MakeOutcome("small", 40));
+  completion.may_confirm = true;
+  ASSERT_OK_AND_ASSIGN(const CompletionRecord record,
+                       RunEvaluation(*store, MakeEvaluation("new", "c2"), completion));
+  EXPECT_TRUE(record.confirmation.has_value());
+  EXPECT_EQ(store->Leaderboard({})->at(0).median_ns(), 50);
 }
 
 TEST_F(MigrateTest, ANewerSchemaIsRefusedAndLeftAlone) {

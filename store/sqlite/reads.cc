@@ -212,13 +212,17 @@ absl::StatusOr<Listed<v1::Problem>> ReadProblems(Connection& db, const Page& pag
 }
 
 absl::StatusOr<v1::Candidate> ReadCandidate(Connection& db, std::string_view name) {
-  ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
-                         db.Cached("SELECT proto, files FROM candidates WHERE name = ?1"));
+  ASSAY_ASSIGN_OR_RETURN(
+      ScopedStatement select,
+      db.Cached("SELECT c.proto, c.files, COALESCE(o.name, '') FROM candidates AS c"
+                " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                " WHERE c.name = ?1"));
   select->BindText(1, name);
   ASSAY_ASSIGN_OR_RETURN(const bool found, select->Step());
   if (!found) return NotFound("CANDIDATE_NOT_FOUND", name);
   v1::Candidate candidate;
   ASSAY_RETURN_IF_ERROR(ParseWithFiles(*select, 0, 1, &candidate));
+  candidate.set_clone_of(std::string(select->Text(2)));
   return candidate;
 }
 
@@ -232,10 +236,12 @@ absl::StatusOr<Listed<v1::Candidate>> ReadCandidates(Connection& db, std::string
   const std::string name = ProblemName(problem);
   ASSAY_ASSIGN_OR_RETURN(
       ScopedStatement select,
-      name.empty()
-          ? db.Cached("SELECT id, proto FROM candidates WHERE id < ?2 ORDER BY id DESC LIMIT ?3")
-          : db.Cached("SELECT id, proto FROM candidates WHERE problem = ?1 AND id < ?2"
-                      " ORDER BY id DESC LIMIT ?3"));
+      name.empty() ? db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
+                               " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                               " WHERE c.id < ?2 ORDER BY c.id DESC LIMIT ?3")
+                   : db.Cached("SELECT c.id, c.proto, COALESCE(o.name, '') FROM candidates AS c"
+                               " LEFT JOIN candidates AS o ON o.id = c.clone_of"
+                               " WHERE c.problem = ?1 AND c.id < ?2 ORDER BY c.id DESC LIMIT ?3"));
   select->BindText(1, name);
   select->BindInt(2, below);
   select->BindInt(3, size + 1);
@@ -249,8 +255,21 @@ absl::StatusOr<Listed<v1::Candidate>> ReadCandidates(Connection& db, std::string
       return listed;
     }
     last = select->Int(0);
-    ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(1), &listed.items.emplace_back()));
+    v1::Candidate& candidate = listed.items.emplace_back();
+    ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(1), &candidate));
+    candidate.set_clone_of(std::string(select->Text(2)));
   }
+}
+
+absl::StatusOr<RanOn> ReadRanOn(Connection& db, std::string_view name) {
+  ASSAY_ASSIGN_OR_RETURN(
+      ScopedStatement select,
+      db.Cached("SELECT COALESCE(ran_device_class, ''), problem_version FROM evaluations"
+                " WHERE name = ?1"));
+  select->BindText(1, name);
+  ASSAY_ASSIGN_OR_RETURN(const bool found, select->Step());
+  if (!found) return NotFound("EVALUATION_NOT_FOUND", name);
+  return RanOn{std::string(select->Text(0)), static_cast<int>(select->Int(1))};
 }
 
 absl::StatusOr<v1::Evaluation> ReadEvaluation(Connection& db, std::string_view name,

@@ -35,11 +35,9 @@ absl::StatusOr<std::vector<UnfinishedEvaluation>> ReadUnfinished(Connection& db)
 absl::StatusOr<std::vector<v1::Worker>> ReadWorkers(Connection& db);
 
 // Inside a transaction, so that all its parts are of one moment.
+absl::StatusOr<RanOn> ReadRanOn(Connection& db, std::string_view name);
 absl::StatusOr<std::vector<v1::LeaderboardEntry>> ReadLeaderboard(Connection& db,
-                                                                  std::string_view problem,
-                                                                  std::string_view workload,
-                                                                  std::string_view device_class,
-                                                                  int entries_max);
+                                                                  const LeaderboardQuery& query);
 
 }  // namespace assay
 

@@ -38,8 +38,10 @@ class SqliteStore : public Store {
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override {
     writer_.Enqueue(NewCreateProblem(std::move(problem), std::move(done)));
   }
-  void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) override {
-    writer_.Enqueue(NewCreateCandidate(std::move(candidate), std::move(done)));
+  void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
+                       StoreDone<v1::Candidate> done) override {
+    writer_.Enqueue(
+        NewCreateCandidate(std::move(candidate), std::move(fingerprint), std::move(done)));
   }
   void CreateEvaluations(std::vector<NewEvaluation> evaluations,
                          StoreDone<std::vector<CreatedEvaluation>> done) override {
@@ -89,13 +91,14 @@ class SqliteStore : public Store {
   absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() override {
     return ReadUnfinished(*readers_->Acquire());
   }
-  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(std::string_view problem,
-                                                                std::string_view workload,
-                                                                std::string_view device_class,
-                                                                int entries_max) override {
+  absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) override {
+    return ReadRanOn(*readers_->Acquire(), evaluation);
+  }
+  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
+      const LeaderboardQuery& query) override {
     ReaderPool::Lease reader = readers_->Acquire();
     ASSAY_RETURN_IF_ERROR(reader->Execute("BEGIN"));
-    auto entries = ReadLeaderboard(*reader, problem, workload, device_class, entries_max);
+    auto entries = ReadLeaderboard(*reader, query);
     // Nothing was written, so the end of the transaction loses nothing.
     ASSAY_RETURN_IF_ERROR(reader->Execute("COMMIT"));
     return entries;

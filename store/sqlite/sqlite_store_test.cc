@@ -16,6 +16,7 @@
 #include "base/test_matchers.h"
 #include "gmock/gmock.h"
 #include "store/sqlite/connection.h"
+#include "store/sqlite/migrate.h"
 #include "store/sqlite/sqlite_store_internal.h"
 #include "store/testing/builders.h"
 
@@ -161,7 +162,7 @@ TEST_F(SqliteStoreTest, TooManyWaitingCreationsAreRefused) {
   for (int i = 0; i < kCount; ++i) {
     v1::Candidate candidate = assay::testing::MakeCandidate(absl::StrCat("c", i));
     candidate.mutable_files(0)->set_content(big);
-    store->CreateCandidate(std::move(candidate), [&](auto result) { count(result.status()); });
+    store->CreateCandidate(std::move(candidate), "", [&](auto result) { count(result.status()); });
   }
   release.Notify();
   left.Wait();
@@ -264,7 +265,7 @@ TEST_F(SqliteStoreTest, AFailedPublicationKeepsTheOldCopy) {
   // The temporary name is taken by a folder.
   ASSERT_EQ(mkdir((copy + ".tmp").c_str(), 0755), 0);
   EXPECT_FALSE(store->PublishCopy(copy).ok());
-  EXPECT_EQ(*Look(copy)->QueryInt("PRAGMA user_version"), 2);
+  EXPECT_EQ(*Look(copy)->QueryInt("PRAGMA user_version"), Migrations().back().version);
 }
 
 TEST_F(SqliteStoreTest, ARecordThatDoesNotParseIsReported) {

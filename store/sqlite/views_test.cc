@@ -16,12 +16,15 @@ namespace {
 
 using ::assay::testing::Await;
 using ::assay::testing::Cancel;
+using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateOne;
 using ::assay::testing::CreateProblem;
+using ::assay::testing::MakeCandidate;
 using ::assay::testing::MakeCompletion;
 using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
+using ::assay::testing::RunConfirmed;
 using ::assay::testing::RunEvaluation;
 using ::assay::testing::TestTime;
 using ::testing::ElementsAre;
@@ -56,8 +59,8 @@ class ViewsTest : public ::testing::Test {
     }
   }
   void Run(std::string_view id, std::string_view candidate, v1::Outcome outcome, double seconds) {
-    ASSERT_OK(RunEvaluation(*store_, MakeEvaluation(id, candidate),
-                            MakeCompletion(id, 1, std::move(outcome), seconds)));
+    ASSERT_OK(RunConfirmed(*store_, MakeEvaluation(id, candidate),
+                           MakeCompletion(id, 1, std::move(outcome), seconds)));
   }
 
   TemporaryDirectory directory_ = *TemporaryDirectory::Create("assay-views");
@@ -75,7 +78,7 @@ TEST_F(ViewsTest, ColumnsAreTheDocumentedOnes) {
           " create_time",
           "v_leaderboard|rank problem workload device_class candidate label author model median_ns"
           " q1_ns q3_ns efficiency_ratio bound runner_spread_ratio baseline speedup_ratio"
-          " evaluation complete_time problem_version",
+          " evaluation complete_time problem_version contract confirmation confirmed_by",
           "v_queue|state evaluations", "v_verdicts|day problem verdict reason evaluations answered",
           "v_workers|name state device_class model last_seen completed infrastructure_failures"
           " version"));
@@ -90,6 +93,21 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
   v1::Outcome suspect = MakeOutcome("small", 1);
   suspect.add_findings()->set_severity(v1::Finding::SUSPECT);
   Run("e6", "suspect", suspect, 105);
+  // Waits for its second run; its own slower result goes on ranking.
+  v1::Outcome waiting = MakeOutcome("small", 50);
+  ASSERT_OK(
+      RunEvaluation(*store_, MakeEvaluation("e9", "slow"), MakeCompletion("e9", 1, waiting, 105)));
+  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e10", "fast"),
+                          MakeCompletion("e10", 1, waiting, 105)));
+  v1::Outcome exact = MakeOutcome("small", 700);
+  exact.set_contract("exact");
+  ASSERT_OK(
+      RunEvaluation(*store_, MakeEvaluation("e11", "fast"), MakeCompletion("e11", 1, exact, 105)));
+  // A clone of another shows once.
+  for (const char* id : {"clone", "copy"}) {
+    ASSERT_OK(CreateCandidate(*store_, MakeCandidate(id), "one"));
+    Run(absl::StrCat("of ", id), id, MakeOutcome("small", id[1] == 'l' ? 650 : 600), 105);
+  }
   // An earlier version of another problem does not show.
   ASSERT_OK(CreateProblem(*store_, MakeProblem("scan", 1)));
   ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e7", "s1", "scan"),
@@ -100,7 +118,7 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
 
   std::vector<std::string> want;
   ASSERT_OK_AND_ASSIGN(const std::vector<v1::LeaderboardEntry> entries,
-                       store_->Leaderboard("", "", "", 100));
+                       store_->Leaderboard({.entries_max = 100}));
   for (const v1::LeaderboardEntry& entry : entries) {
     want.push_back(absl::StrJoin(
         std::vector<std::string>{
@@ -109,21 +127,25 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
             absl::StrCat(entry.median_ns(), ".0"), absl::StrCat(entry.efficiency_ratio()),
             entry.bound(), absl::StrCat(entry.runner_spread_ratio()), entry.baseline(),
             absl::StrCat(entry.speedup_ratio(), ".0"), entry.evaluation(),
-            absl::StrCat(entry.complete_time().seconds()), absl::StrCat(entry.problem_version())},
+            absl::StrCat(entry.complete_time().seconds()), absl::StrCat(entry.problem_version()),
+            entry.contract(), v1::LeaderboardEntry::Confirmation_Name(entry.confirmation()),
+            entry.confirmed_by()},
         "|"));
   }
-  EXPECT_EQ(want.size(), 5u);
+  EXPECT_EQ(want.size(), 8u);
   EXPECT_EQ(Query("SELECT rank, workload, device_class, candidate, label, author, model, median_ns,"
                   " efficiency_ratio, bound, runner_spread_ratio, baseline, speedup_ratio,"
-                  " evaluation, complete_time, problem_version FROM v_leaderboard"
-                  " ORDER BY problem, workload, device_class, rank"),
+                  " evaluation, complete_time, problem_version, contract, confirmation,"
+                  " confirmed_by FROM v_leaderboard ORDER BY problem, workload, device_class,"
+                  " contract, rank <> 1, rank, median_ns"),
             want);
   EXPECT_THAT(Query("SELECT q1_ns, q3_ns FROM v_leaderboard WHERE evaluation = 'evaluations/e3'"),
               ElementsAre("90.0|110.0"));
 }
 
 TEST_F(ViewsTest, HistoryVerdictsAndQueueCountEverything) {
-  Run("e1", "c1", MakeOutcome("small", 100), 100);
+  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e1", "c1"),
+                          MakeCompletion("e1", 1, MakeOutcome("small", 100), 100)));
   v1::Outcome failed;
   failed.set_verdict(v1::COMPILE_ERROR);
   failed.set_reason("COMPILE_FAILED");

@@ -4,6 +4,7 @@
 #define ASSAY_STORE_SQLITE_WRITES_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,11 +15,12 @@
 #include "store/records.h"
 #include "store/sqlite/writer.h"
 #include "store/store.h"
+#include "store/transitions.h"
 
 namespace assay {
 
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done);
-std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate,
+std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done);
 std::unique_ptr<WriteOperation> NewCreateEvaluations(
     std::vector<NewEvaluation> evaluations, StoreDone<std::vector<CreatedEvaluation>> done);
@@ -55,9 +57,10 @@ class ResultOperation : public WriteOperation {
 
 // A candidate taken apart and serialized.
 struct CandidateRow {
-  explicit CandidateRow(v1::Candidate candidate);
+  CandidateRow(v1::Candidate candidate, std::string fingerprint);
   std::string name;
   std::string problem;
+  std::string fingerprint;
   std::string label;
   std::string author;
   std::string model;
@@ -83,6 +86,38 @@ struct SampleRow {
   std::string cold_ns;
   std::string rest;
 };
+// Of the rows that an evaluation refers to. 0: none.
+struct EvaluationRefs {
+  int64_t problem_id = 0;
+  int64_t problem_version = 0;
+  int64_t candidate_id = 0;
+  int64_t baseline_id = 0;
+};
+// One row, `proto` being the evaluation as it is stored. An empty `request_id`: none. Its id.
+absl::StatusOr<int64_t> InsertEvaluation(WriteContext& context, const v1::Evaluation& evaluation,
+                                         std::string_view proto, const EvaluationRefs& refs,
+                                         std::string_view request_id,
+                                         std::string_view request_digest);
+
+// What a transition needs to know of the stored row. id 0: unknown.
+struct LoadedEvaluation {
+  int64_t id = 0;
+  EvaluationRefs refs;
+  StoredEvaluation stored;
+};
+absl::StatusOr<LoadedEvaluation> LoadEvaluation(WriteContext& context, std::string_view name);
+// Writes a changed evaluation back, with its outcome if there is one, without logs and samples.
+absl::Status SaveEvaluation(WriteContext& context, const LoadedEvaluation& loaded);
+
+// The second run of what has just completed with `results`, or nothing when it would not rank
+// first anywhere.
+absl::StatusOr<std::optional<v1::Evaluation>> ConfirmIfFirst(WriteContext& context,
+                                                             const LoadedEvaluation& first,
+                                                             const std::vector<ResultRow>& results,
+                                                             const Completion& completion);
+// `second`, a second run, has completed: what it says of the first is written to the first.
+absl::Status SettleFirstRun(WriteContext& context, const LoadedEvaluation& second, absl::Time time);
+
 absl::Status InsertLogs(WriteContext& context, int64_t evaluation_id, std::string_view build_log,
                         std::string_view output_log);
 absl::Status InsertSamples(WriteContext& context, int64_t evaluation_id,

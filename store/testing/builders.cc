@@ -123,9 +123,10 @@ absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem) {
   });
 }
 
-absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate) {
+absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,
+                                              std::string fingerprint) {
   return Await<v1::Candidate>([&](StoreDone<v1::Candidate> done) {
-    store.CreateCandidate(std::move(candidate), std::move(done));
+    store.CreateCandidate(std::move(candidate), std::move(fingerprint), std::move(done));
   });
 }
 
@@ -181,6 +182,32 @@ absl::StatusOr<CompletionRecord> RunEvaluation(Store& store, NewEvaluation evalu
   ASSAY_RETURN_IF_ERROR(Lease(store, std::move(grant)).status());
   completion.fence = 1;
   return Complete(store, std::move(completion));
+}
+
+absl::StatusOr<CompletionRecord> RunConfirmed(Store& store, NewEvaluation evaluation,
+                                              Completion completion, v1::Outcome second) {
+  completion.may_confirm = true;
+  Completion confirming = completion;
+  confirming.outcome = std::move(second);
+  ASSAY_ASSIGN_OR_RETURN(CompletionRecord record,
+                         RunEvaluation(store, std::move(evaluation), std::move(completion)));
+  if (!record.confirmation.has_value()) return record;
+  LeaseGrant grant;
+  grant.evaluation = record.confirmation->name();
+  grant.worker = "workers/w2";
+  grant.fence = confirming.fence = 1;
+  grant.attempt = 1;
+  grant.time = confirming.time;
+  confirming.evaluation = grant.evaluation;
+  ASSAY_RETURN_IF_ERROR(Lease(store, std::move(grant)).status());
+  ASSAY_RETURN_IF_ERROR(Complete(store, std::move(confirming)).status());
+  return record;
+}
+
+absl::StatusOr<CompletionRecord> RunConfirmed(Store& store, NewEvaluation evaluation,
+                                              Completion completion) {
+  v1::Outcome same = completion.outcome;
+  return RunConfirmed(store, std::move(evaluation), std::move(completion), std::move(same));
 }
 
 }  // namespace assay::testing

@@ -52,7 +52,8 @@ Completion MakeCompletion(std::string_view id, int64_t fence, v1::Outcome outcom
 
 // The same, blocking.
 absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem);
-absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate);
+absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,
+                                              std::string fingerprint = "");
 absl::StatusOr<std::vector<CreatedEvaluation>> CreateEvaluations(
     Store& store, std::vector<NewEvaluation> evaluations);
 absl::StatusOr<CreatedEvaluation> CreateOne(Store& store, NewEvaluation evaluation);
@@ -64,6 +65,12 @@ absl::StatusOr<v1::Evaluation> Cancel(Store& store, std::string_view id, double 
 // Creates, leases and completes "evaluations/{id}"; the fence is 1.
 absl::StatusOr<CompletionRecord> RunEvaluation(Store& store, NewEvaluation evaluation,
                                                Completion completion);
+
+// The same, and the second run that it calls for, with `second` as its outcome.
+absl::StatusOr<CompletionRecord> RunConfirmed(Store& store, NewEvaluation evaluation,
+                                              Completion completion, v1::Outcome second);
+absl::StatusOr<CompletionRecord> RunConfirmed(Store& store, NewEvaluation evaluation,
+                                              Completion completion);
 
 }  // namespace assay::testing
 

@@ -322,7 +322,7 @@ TEST_P(StoreConformanceTest, AStoredAnswerIsKeptWhole) {
   // It has no lease that could complete, and nothing was run that could rank or answer others.
   EXPECT_THAT(Complete(store(), MakeCompletion("e1", 0, MakeOutcome("small", 1))),
               HasReason("LEASE_FENCED"));
-  EXPECT_THAT(*store().Leaderboard("", "", "", 10), IsEmpty());
+  EXPECT_THAT(*store().Leaderboard({}), IsEmpty());
   EXPECT_THAT(*store().ListUnfinished(), IsEmpty());
 }
 

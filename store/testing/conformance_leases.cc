@@ -251,7 +251,7 @@ TEST_P(StoreConformanceTest, StrangeTextSurvives) {
                 .ListEvaluations({{Field::kLabel, Operator::kEqual, strange, 0}}, Page())
                 ->items.size(),
             1u);
-  EXPECT_EQ(store().Leaderboard("", strange, "", 5)->at(0).workload(), strange);
+  EXPECT_EQ(store().Leaderboard({.workload = strange})->at(0).workload(), strange);
 }
 
 TEST_P(StoreConformanceTest, ShutdownFinishesWhatWaitsAndRefusesTheRest) {
@@ -270,7 +270,7 @@ TEST_P(StoreConformanceTest, ShutdownFinishesWhatWaitsAndRefusesTheRest) {
   const std::thread::id caller = std::this_thread::get_id();
   const absl::StatusOr<v1::Candidate> refused =
       Await<v1::Candidate>([&](StoreDone<v1::Candidate> done) {
-        store().CreateCandidate(MakeCandidate("late"),
+        store().CreateCandidate(MakeCandidate("late"), "",
                                 [caller, done](absl::StatusOr<v1::Candidate> result) {
                                   EXPECT_NE(std::this_thread::get_id(), caller);
                                   done(std::move(result));
@@ -294,7 +294,7 @@ TEST_P(StoreConformanceTest, EverythingSurvivesAReopen) {
   if (!fixture_->Reopen()) GTEST_SKIP() << GetParam().name << " keeps nothing";
   EXPECT_THAT(*store().GetEvaluation("evaluations/e1", true), EqualsProto(before));
   EXPECT_THAT(store().FindByIdentity("id"), IsOk());
-  EXPECT_EQ(store().Leaderboard("", "", "", 5)->size(), 1u);
+  EXPECT_EQ(store().Leaderboard({})->size(), 1u);
   ASSERT_OK_AND_ASSIGN(const std::vector<UnfinishedEvaluation> unfinished,
                        store().ListUnfinished());
   ASSERT_EQ(unfinished.size(), 1u);

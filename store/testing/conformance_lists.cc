@@ -24,6 +24,7 @@ using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeGrant;
 using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
+using ::assay::testing::RunConfirmed;
 using ::assay::testing::RunEvaluation;
 using ::assay::testing::TestTime;
 using ::testing::ElementsAre;
@@ -219,7 +220,7 @@ TEST_P(StoreConformanceTest, LeaderboardsRankTheBestOfEachCandidate) {
     NewEvaluation evaluation = MakeEvaluation(id, candidate);
     Completion completion = MakeCompletion(id, 1, MakeOutcome(workload, median_ns), number);
     if (change) change(evaluation, completion);
-    ASSERT_OK(RunEvaluation(store(), evaluation, completion));
+    ASSERT_OK(RunConfirmed(store(), evaluation, completion));
   };
   run("slow", "small", 300);
   run("fast", "small", 200);
@@ -244,7 +245,10 @@ TEST_P(StoreConformanceTest, LeaderboardsRankTheBestOfEachCandidate) {
   const auto board = [&](std::string_view problem, std::string_view workload,
                          std::string_view device_class, int entries_max) {
     std::vector<std::string> rows;
-    auto entries = store().Leaderboard(problem, workload, device_class, entries_max);
+    auto entries = store().Leaderboard({.problem = std::string(problem),
+                                        .workload = std::string(workload),
+                                        .device_class = std::string(device_class),
+                                        .entries_max = entries_max});
     EXPECT_OK(entries);
     for (const v1::LeaderboardEntry& entry : *entries) {
       rows.push_back(absl::StrCat(entry.workload(), " ", entry.device_class(), " ", entry.rank(),
@@ -267,7 +271,10 @@ TEST_P(StoreConformanceTest, LeaderboardsRankTheBestOfEachCandidate) {
   EXPECT_THAT(board("problems/gelu", "none", "", 10), IsEmpty());
 
   ASSERT_OK_AND_ASSIGN(const std::vector<v1::LeaderboardEntry> entries,
-                       store().Leaderboard("problems/gelu", "small", "cpu-test-avx2", 1));
+                       store().Leaderboard({.problem = "problems/gelu",
+                                            .workload = "small",
+                                            .device_class = "cpu-test-avx2",
+                                            .entries_max = 1}));
   const v1::LeaderboardEntry& best = entries.at(0);
   EXPECT_EQ(best.candidate(), MakeCandidate("fast").name());
   EXPECT_EQ(best.author(), "author of fast");
@@ -290,7 +297,7 @@ TEST_P(StoreConformanceTest, LeaderboardsShowTheNewestVersionOfAProblem) {
   ASSERT_OK(Lease(store(), MakeGrant("e2", 1)));
   ASSERT_OK(CreateProblem(store(), MakeProblem("gelu", 2, "changed")));
   ASSERT_OK(Complete(store(), MakeCompletion("e2", 1, MakeOutcome("small", 20))));
-  EXPECT_THAT(*store().Leaderboard("problems/gelu", "", "", 10), IsEmpty());
+  EXPECT_THAT(*store().Leaderboard({.problem = "problems/gelu"}), IsEmpty());
 
   ASSERT_OK(RunEvaluation(store(), MakeEvaluation("e3", "new"),
                           MakeCompletion("e3", 1, MakeOutcome("small", 30))));
@@ -303,7 +310,7 @@ TEST_P(StoreConformanceTest, LeaderboardsShowTheNewestVersionOfAProblem) {
   ASSERT_OK(Lease(store(), grant));
   ASSERT_OK(Complete(store(), MakeCompletion("e4", 1, MakeOutcome("small", 5))));
   ASSERT_OK_AND_ASSIGN(const std::vector<v1::LeaderboardEntry> entries,
-                       store().Leaderboard("problems/gelu", "", "", 10));
+                       store().Leaderboard({.problem = "problems/gelu"}));
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].candidate_label(), "new");
   EXPECT_EQ(entries[0].problem_version(), 2);

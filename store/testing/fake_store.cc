@@ -1,10 +1,13 @@
 #include "store/testing/fake_store.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "store/confirmation.h"
 #include "store/records.h"
 
 namespace assay {
@@ -175,18 +178,25 @@ absl::StatusOr<v1::Problem> FakeStore::DoCreateProblem(const v1::Problem& proble
   return problem;
 }
 
-void FakeStore::CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) {
-  Enqueue<v1::Candidate>(
-      std::move(done), [this, candidate = std::move(candidate)]() -> absl::StatusOr<v1::Candidate> {
-        AddCandidate(candidate);
-        return candidates_[candidate_index_[candidate.name()]];
-      });
+void FakeStore::CreateCandidate(v1::Candidate candidate, std::string fingerprint,
+                                StoreDone<v1::Candidate> done) {
+  Enqueue<v1::Candidate>(std::move(done),
+                         [this, candidate = std::move(candidate),
+                          fingerprint = std::move(fingerprint)]() -> absl::StatusOr<v1::Candidate> {
+                           AddCandidate(candidate, fingerprint);
+                           return candidates_[candidate_index_[candidate.name()]];
+                         });
 }
 
-void FakeStore::AddCandidate(const v1::Candidate& candidate) {
-  if (candidate_index_.try_emplace(candidate.name(), candidates_.size()).second) {
-    candidates_.push_back(candidate);
+void FakeStore::AddCandidate(v1::Candidate candidate, const std::string& fingerprint) {
+  if (!candidate_index_.try_emplace(candidate.name(), candidates_.size()).second) return;
+  candidate.clear_clone_of();
+  if (!fingerprint.empty()) {
+    const auto [first, fresh] = fingerprints_.try_emplace(
+        {ProblemName(candidate.spec().problem()), fingerprint}, candidate.name());
+    if (!fresh) candidate.set_clone_of(first->second);
   }
+  candidates_.push_back(std::move(candidate));
 }
 
 void FakeStore::CreateEvaluations(std::vector<NewEvaluation> evaluations,
@@ -257,8 +267,10 @@ absl::StatusOr<std::vector<CreatedEvaluation>> FakeStore::DoCreateEvaluations(
 }
 
 CreatedEvaluation FakeStore::Insert(const NewEvaluation& input) {
-  if (input.candidate.has_value()) AddCandidate(*input.candidate);
-  if (input.baseline_candidate.has_value()) AddCandidate(*input.baseline_candidate);
+  if (input.candidate.has_value()) AddCandidate(*input.candidate, input.candidate_fingerprint);
+  if (input.baseline_candidate.has_value()) {
+    AddCandidate(*input.baseline_candidate, input.baseline_fingerprint);
+  }
   const size_t index = records_.size();
   Record& record = records_.emplace_back();
   record.stored.evaluation = input.evaluation;
@@ -321,7 +333,51 @@ absl::StatusOr<CompletionRecord> FakeStore::DoRecordCompletion(const Completion&
         record->ran_device_class = completion.device_class;
         return absl::OkStatus();
       }));
-  return CompletionRecord{!changed, std::move(evaluation)};
+  CompletionRecord record{!changed, std::move(evaluation), std::nullopt};
+  const size_t index = record_index_[completion.evaluation];
+  if (!changed) {
+    const Record* second = Find(ConfirmationName(completion.evaluation));
+    if (second != nullptr) record.confirmation = WithoutSamples(second->stored.evaluation);
+  } else if (!record.evaluation.confirms().empty()) {
+    SettleFirstRun(records_[index], completion.time);
+  } else if (completion.may_confirm) {
+    record.confirmation = ConfirmIfFirst(index, completion);
+  }
+  return record;
+}
+
+std::optional<v1::Evaluation> FakeStore::ConfirmIfFirst(size_t index,
+                                                        const Completion& completion) {
+  bool is_first = false;
+  for (const auto& [key, board] : Boards()) {
+    double first_ns = std::numeric_limits<double>::infinity();
+    for (const Ranked& ranked : board) {
+      if (ranked.settled) first_ns = std::min(first_ns, ranked.row.median_ns);
+    }
+    for (const Ranked& ranked : board) {
+      is_first |= ranked.index == index && ranked.row.median_ns <= first_ns;
+    }
+  }
+  if (!is_first || completion.device_class.empty()) return std::nullopt;
+  NewEvaluation second;
+  second.evaluation =
+      MakeConfirmation(records_[index].stored.evaluation, completion.device_class, completion.time);
+  return Insert(second).evaluation;
+}
+
+void FakeStore::SettleFirstRun(const Record& second, absl::Time time) {
+  Record* first = Find(second.stored.evaluation.confirms());
+  if (first == nullptr || first->problem_version != second.problem_version) return;
+  v1::Evaluation& evaluation = first->stored.evaluation;
+  const std::vector<WorkloadAgreement> agreements =
+      CompareRuns(evaluation.outcome(), second.stored.evaluation.outcome());
+  for (const WorkloadAgreement& one : agreements) {
+    if (one.agreement == Agreement::kAgrees) first->confirmed.insert(one.workload);
+    if (one.agreement == Agreement::kContradicts) first->contradicted.insert(one.workload);
+  }
+  const std::string note =
+      DisputeNote(second.stored.evaluation.name(), second.stored.evaluation.outcome(), agreements);
+  if (!note.empty()) AddNote(note, time, &evaluation);
 }
 
 void FakeStore::RecordAttemptEnd(AttemptEnd end, StoreDone<v1::Evaluation> done) {

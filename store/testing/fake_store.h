@@ -11,9 +11,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "store/records.h"
 #include "store/store.h"
 #include "store/transitions.h"
 
@@ -58,7 +61,8 @@ class FakeStore : public Store {
 
   // --- Store.
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override;
-  void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) override;
+  void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
+                       StoreDone<v1::Candidate> done) override;
   void CreateEvaluations(std::vector<NewEvaluation> evaluations,
                          StoreDone<std::vector<CreatedEvaluation>> done) override;
   void RecordLease(LeaseGrant grant, StoreDone<v1::Evaluation> done) override;
@@ -79,10 +83,9 @@ class FakeStore : public Store {
       const std::vector<EvaluationCondition>& conditions, const Page& page) override;
   absl::StatusOr<v1::Evaluation> FindByIdentity(std::string_view identity) override;
   absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() override;
-  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(std::string_view problem,
-                                                                std::string_view workload,
-                                                                std::string_view device_class,
-                                                                int entries_max) override;
+  absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) override;
+  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
+      const LeaderboardQuery& query) override;
   absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override;
   // Only remembers the path.
   absl::Status PublishCopy(const std::string& path) override;
@@ -95,8 +98,18 @@ class FakeStore : public Store {
     std::string identity;
     std::string ran_device_class;
     int problem_version = 0;
-    bool answered = false;
+    // By workload, as its second run found it.
+    std::set<std::string> confirmed;
+    std::set<std::string> contradicted;
   };
+  // A result that may rank.
+  struct Ranked {
+    ResultRow row;
+    size_t index = 0;  // of the record
+    std::string code;  // the candidate that its clones are folded into
+    bool settled = false;
+  };
+  using BoardKey = std::tuple<std::string, std::string, std::string, std::string>;
   struct Known {
     std::string digest;
     size_t index = 0;
@@ -116,11 +129,16 @@ class FakeStore : public Store {
   absl::Status CheckNew(const NewEvaluation& input, const std::set<std::string>& brought) const;
   CreatedEvaluation Insert(const NewEvaluation& input);
   absl::StatusOr<CompletionRecord> DoRecordCompletion(const Completion& completion);
+  std::optional<v1::Evaluation> ConfirmIfFirst(size_t index, const Completion& completion);
+  void SettleFirstRun(const Record& second, absl::Time time);
+  // By problem, workload, class and contract; fastest first.
+  std::map<BoardKey, std::vector<Ranked>> Boards();
+  v1::LeaderboardEntry MakeEntry(const Ranked& ranked, int rank, bool pending);
   absl::StatusOr<v1::Evaluation> Change(const std::string& name,
                                         const std::function<absl::Status(Record*)>& change);
   // Null: unknown.
   Record* Find(std::string_view name);
-  void AddCandidate(const v1::Candidate& candidate);
+  void AddCandidate(v1::Candidate candidate, const std::string& fingerprint);
   bool Matches(const Record& record, const EvaluationCondition& condition) const;
 
   const Mode mode_;
@@ -138,6 +156,8 @@ class FakeStore : public Store {
   std::map<std::string, std::map<int, v1::Problem>> problems_;
   std::vector<v1::Candidate> candidates_;
   std::map<std::string, size_t, std::less<>> candidate_index_;
+  // The first candidate of a problem with a fingerprint.
+  std::map<std::pair<std::string, std::string>, std::string> fingerprints_;
   std::vector<Record> records_;  // in order of creation
   std::map<std::string, size_t, std::less<>> record_index_;
   std::map<std::string, Known> requests_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "store/confirmation.h"
 #include "store/records.h"
 #include "store/testing/fake_store.h"
 
@@ -185,61 +186,112 @@ absl::StatusOr<std::vector<UnfinishedEvaluation>> FakeStore::ListUnfinished() {
   return unfinished;
 }
 
-absl::StatusOr<std::vector<v1::LeaderboardEntry>> FakeStore::Leaderboard(
-    std::string_view problem, std::string_view workload, std::string_view device_class,
-    int entries_max) {
+absl::StatusOr<RanOn> FakeStore::GetRanOn(std::string_view evaluation) {
   absl::MutexLock lock(&data_mutex_);
-  const std::string name = ProblemName(problem);
-  // Problem, workload, class, time, order of creation.
-  using Key = std::tuple<std::string, std::string, std::string, double, size_t>;
-  std::vector<std::pair<Key, ResultRow>> ranked;
+  const Record* record = Find(evaluation);
+  if (record == nullptr) return NotFound("EVALUATION_NOT_FOUND", evaluation);
+  return RanOn{record->ran_device_class, record->problem_version};
+}
+
+std::map<FakeStore::BoardKey, std::vector<FakeStore::Ranked>> FakeStore::Boards() {
+  std::map<BoardKey, std::vector<Ranked>> boards;
   for (size_t index = 0; index < records_.size(); ++index) {
     const Record& record = records_[index];
     const v1::Evaluation& evaluation = record.stored.evaluation;
-    if (record.ran_device_class.empty() || evaluation.level() != v1::RANKED) continue;
+    if (record.ran_device_class.empty() || !CountsForRanks(evaluation)) continue;
     if (evaluation.outcome().verdict() != v1::PASSED || IsSuspect(evaluation.outcome())) continue;
-    if (!name.empty() && evaluation.problem() != name) continue;
     if (record.problem_version != problems_[evaluation.problem()].rbegin()->first) continue;
-    if (!device_class.empty() && record.ran_device_class != device_class) continue;
+    const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
     for (ResultRow& row : ResultRows(evaluation.outcome())) {
-      if (!(row.median_ns > 0) || (!workload.empty() && row.workload != workload)) continue;
-      Key key(evaluation.problem(), row.workload, record.ran_device_class, row.median_ns, index);
-      ranked.emplace_back(std::move(key), std::move(row));
+      if (!(row.median_ns > 0) || record.contradicted.count(row.workload) != 0) continue;
+      BoardKey key(evaluation.problem(), row.workload, record.ran_device_class,
+                   evaluation.outcome().contract());
+      Ranked ranked;
+      ranked.index = index;
+      ranked.code = candidate.clone_of().empty() ? candidate.name() : candidate.clone_of();
+      ranked.settled = record.confirmed.count(row.workload) != 0;
+      ranked.row = std::move(row);
+      boards[std::move(key)].push_back(std::move(ranked));
     }
   }
-  std::sort(ranked.begin(), ranked.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (auto& [key, board] : boards) {
+    std::sort(board.begin(), board.end(), [](const Ranked& a, const Ranked& b) {
+      return std::tie(a.row.median_ns, a.index) < std::tie(b.row.median_ns, b.index);
+    });
+  }
+  return boards;
+}
+
+v1::LeaderboardEntry FakeStore::MakeEntry(const Ranked& ranked, int rank, bool pending) {
+  const Record& record = records_[ranked.index];
+  const v1::Evaluation& evaluation = record.stored.evaluation;
+  const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
+  v1::LeaderboardEntry entry;
+  entry.set_rank(rank);
+  entry.set_candidate(candidate.name());
+  entry.set_candidate_label(evaluation.candidate_label().empty() ? candidate.spec().label()
+                                                                 : evaluation.candidate_label());
+  entry.set_author(candidate.spec().origin().author());
+  entry.set_model(candidate.spec().origin().model());
+  entry.set_evaluation(evaluation.name());
+  entry.set_workload(ranked.row.workload);
+  entry.set_device_class(record.ran_device_class);
+  entry.set_median_ns(ranked.row.median_ns);
+  entry.set_efficiency_ratio(ranked.row.efficiency_ratio);
+  entry.set_bound(ranked.row.bound);
+  entry.set_runner_spread_ratio(ranked.row.runner_spread_ratio);
+  entry.set_baseline(ranked.row.baseline);
+  entry.set_speedup_ratio(ranked.row.speedup_ratio);
+  *entry.mutable_complete_time() = evaluation.timeline().complete_time();
+  entry.set_problem_version(record.problem_version);
+  entry.set_contract(evaluation.outcome().contract());
+  if (ranked.settled) entry.set_confirmed_by(ConfirmationName(evaluation.name()));
+  entry.set_confirmation(pending          ? v1::LeaderboardEntry::PENDING
+                         : ranked.settled ? v1::LeaderboardEntry::CONFIRMED
+                                          : v1::LeaderboardEntry::NOT_NEEDED);
+  return entry;
+}
+
+absl::StatusOr<std::vector<v1::LeaderboardEntry>> FakeStore::Leaderboard(
+    const LeaderboardQuery& query) {
+  absl::MutexLock lock(&data_mutex_);
+  const auto matches = [](const std::string& wanted, const std::string& is) {
+    return wanted.empty() || wanted == is;
+  };
   std::vector<v1::LeaderboardEntry> entries;
-  std::tuple<std::string, std::string, std::string> group;
-  std::set<std::string> seen;
-  for (const auto& [key, row] : ranked) {
-    std::tuple<std::string, std::string, std::string> own(std::get<0>(key), std::get<1>(key),
-                                                          std::get<2>(key));
-    if (own != group) seen.clear();
-    group = std::move(own);
-    const Record& record = records_[std::get<4>(key)];
-    const v1::Evaluation& evaluation = record.stored.evaluation;
-    if (static_cast<int>(seen.size()) >= entries_max) continue;
-    if (!seen.insert(evaluation.candidate()).second) continue;
-    const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
-    v1::LeaderboardEntry& entry = entries.emplace_back();
-    entry.set_rank(static_cast<int>(seen.size()));
-    entry.set_candidate(candidate.name());
-    entry.set_candidate_label(evaluation.candidate_label().empty() ? candidate.spec().label()
-                                                                   : evaluation.candidate_label());
-    entry.set_author(candidate.spec().origin().author());
-    entry.set_model(candidate.spec().origin().model());
-    entry.set_evaluation(evaluation.name());
-    entry.set_workload(row.workload);
-    entry.set_device_class(record.ran_device_class);
-    entry.set_median_ns(row.median_ns);
-    entry.set_efficiency_ratio(row.efficiency_ratio);
-    entry.set_bound(row.bound);
-    entry.set_runner_spread_ratio(row.runner_spread_ratio);
-    entry.set_baseline(row.baseline);
-    entry.set_speedup_ratio(row.speedup_ratio);
-    *entry.mutable_complete_time() = evaluation.timeline().complete_time();
-    entry.set_problem_version(record.problem_version);
+  for (const auto& [key, board] : Boards()) {
+    const auto& [problem, workload, device_class, contract] = key;
+    if (!matches(ProblemName(query.problem), problem) || !matches(query.workload, workload) ||
+        !matches(query.device_class, device_class) || !matches(query.contract, contract)) {
+      continue;
+    }
+    const auto first = std::find_if(board.begin(), board.end(),
+                                    [](const Ranked& ranked) { return ranked.settled; });
+    const double first_ns =
+        first == board.end() ? std::numeric_limits<double>::infinity() : first->row.median_ns;
+    std::set<std::string> ranks;
+    std::set<std::string> waits;
+    std::vector<v1::LeaderboardEntry> ranked_entries;
+    std::vector<v1::LeaderboardEntry> pending_entries;
+    std::string first_code;
+    for (const Ranked& ranked : board) {
+      const bool pending = !ranked.settled && ranked.row.median_ns <= first_ns;
+      if (!(pending ? waits : ranks).insert(ranked.code).second) continue;
+      if (!pending && first_code.empty()) first_code = ranked.code;
+      (pending ? pending_entries : ranked_entries)
+          .push_back(MakeEntry(ranked, pending ? 0 : static_cast<int>(ranks.size()), pending));
+    }
+    std::vector<v1::LeaderboardEntry> own;
+    if (!ranked_entries.empty()) own.push_back(ranked_entries.front());
+    for (const v1::LeaderboardEntry& entry : pending_entries) {
+      const v1::Candidate& candidate = candidates_[candidate_index_[entry.candidate()]];
+      const std::string& code =
+          candidate.clone_of().empty() ? candidate.name() : candidate.clone_of();
+      if (code != first_code) own.push_back(entry);
+    }
+    for (size_t i = 1; i < ranked_entries.size(); ++i) own.push_back(ranked_entries[i]);
+    if (static_cast<int>(own.size()) > query.entries_max) own.resize(query.entries_max);
+    for (v1::LeaderboardEntry& entry : own) entries.push_back(std::move(entry));
   }
   return entries;
 }

@@ -130,7 +130,7 @@ class Sql(unittest.TestCase):
 
     def test_2_filled(self):
         for name in ("plain", "avx2"):
-            self.service.judge(harness.candidate("gelu", name), "--level", "ranked", "--workload", "n=4096")
+            self.service.judge_ranked(harness.candidate("gelu", name), "--workload", "n=4096")
         wrong = os.path.join(self.service.directory, "wrong.cc")
         with open(wrong, "w", encoding="utf-8") as file:
             file.write("void gelu(const float* x, float* y, int64_t n) {}\n")

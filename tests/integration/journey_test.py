@@ -91,8 +91,8 @@ class Journey(unittest.TestCase):
 
     def test_ranked_results_reach_the_leaderboard(self):
         for name in ("plain", "avx2"):
-            evaluation = self.service.judge(harness.candidate("rmsnorm", name), "--level", "ranked",
-                                            "--workload", "rows=64,cols=1024")
+            evaluation = self.service.judge_ranked(harness.candidate("rmsnorm", name),
+                                                   "--workload", "rows=64,cols=1024")
             self.assertEqual(evaluation["outcome"]["verdict"], "PASSED", evaluation["outcome"])
             self.assertGreaterEqual(evaluation["outcome"]["workload_results"][0]["measurement"]["runner_count"], 3)
         code, objects = self.service.json("leaderboard", "rmsnorm")
@@ -101,6 +101,24 @@ class Journey(unittest.TestCase):
         self.assertEqual([entry["rank"] for entry in entries], [1, 2])
         self.assertEqual({entry["candidate_label"] for entry in entries}, {"plain", "avx2"})
         self.assertLessEqual(entries[0]["median_ns"], entries[1]["median_ns"])
+        self.assertEqual(entries[0]["confirmation"], "CONFIRMED")
+        self.assertEqual(entries[0]["confirmed_by"], entries[0]["evaluation"] + "-confirmation")
+
+    def test_a_replay_says_the_same(self):
+        wrong = self.write("wrong_replay.cc", "void vector_add(const float* a, const float* b, float* c, int64_t n) "
+                                              "{ for (int64_t i = 0; i < n; ++i) c[i] = a[i]; }\n")
+        for path, words in ((harness.candidate("vector_add", "plain"), ()), (wrong, ("--problem", "vector_add"))):
+            first = self.service.judge(path, "--level", "verify", "--workload", "n=1000", *words)
+            code, objects = self.service.json("evaluations", "replay", first["name"], "--wait")
+            self.assertEqual(code, 0, self.service.last_stderr)
+            second = objects[0]
+            self.assertEqual(second["replay_of"], first["name"])
+            self.assertEqual(second["outcome"]["nonce"], first["outcome"]["nonce"])
+            for field in ("verdict", "reason", "message"):
+                self.assertEqual(second["outcome"][field], first["outcome"][field])
+            self.assertEqual(*(e["outcome"]["workload_results"][0]["verification"]["input_fingerprint"]
+                               for e in (first, second)))
+            self.assertIn("same verdict, reason and findings", self.service.last_stderr)
 
     def test_same_request_id_gives_the_same_evaluation(self):
         path = harness.candidate("vector_add", "plain")

@@ -169,6 +169,9 @@ void SimWorker::StartJob(const iv1::Lease& lease) {
   job.poisoned = lease.work().evaluation().candidate_label() == "poison";
   job.hung = !world_->healing() && world_->loop().random().Chance(0.03);
   job.expires = world_->loop().now() + FromProto(lease.duration());
+  if (lease.work().evaluation().level() == v1::RANKED) {
+    job.median_ns = 100 + static_cast<double>(world_->loop().random().Below(900));
+  }
   jobs_[evaluation] = job;
   world_->Trace(name_, " runs ", evaluation, " fence ", fence, job.hung ? ", hangs" : "");
   if (job.hung) {
@@ -257,12 +260,18 @@ void SimWorker::FinishJob(const std::string& evaluation, int64_t fence) {
 }
 
 void SimWorker::Complete(const std::string& evaluation, int64_t fence) {
-  if (FindJob(evaluation, fence) == nullptr) return;
+  const Job* job = FindJob(evaluation, fence);
+  if (job == nullptr) return;
   iv1::CompleteLeaseRequest request;
   request.set_session(session_);
   request.mutable_ref()->set_evaluation(evaluation);
   request.mutable_ref()->set_fence(fence);
   request.mutable_outcome()->set_verdict(v1::PASSED);
+  if (job->median_ns > 0) {
+    v1::WorkloadResult* result = request.mutable_outcome()->add_workload_results();
+    result->set_workload("small");
+    result->mutable_measurement()->set_median_ns(job->median_ns);
+  }
   auto answered = [this, evaluation, fence](absl::StatusOr<iv1::CompleteLeaseResponse> response) {
     if (FindJob(evaluation, fence) == nullptr) return;
     if (response.ok() || GetReason(response.status()) == "LEASE_FENCED") {
@@ -323,6 +332,7 @@ void SimClient::Start(int count, absl::Duration period) {
                                               : "cuda");
     evaluation.set_priority(static_cast<int>(random.Below(3)) - 1);
     if (random.Chance(0.05)) evaluation.set_candidate_label("poison");
+    evaluation.set_level(random.Chance(0.4) ? v1::RANKED : v1::VERIFY);
     ++open_;
     world_->loop().After(period * random.Uniform(), [this, evaluation, i] {
       Create(evaluation, absl::StrCat(name_, "-", i), "");

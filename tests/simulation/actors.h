@@ -31,8 +31,9 @@ class SimWorker {
   struct Job {
     int64_t fence = 0;
     bool poisoned = false;
-    bool done = false;  // the outcome waits to be acknowledged
-    bool hung = false;  // says nothing any more
+    bool done = false;     // the outcome waits to be acknowledged
+    bool hung = false;     // says nothing any more
+    double median_ns = 0;  // of a ranked one
     absl::Duration expires;
   };
 

@@ -53,6 +53,9 @@ void CheckedStore::RecordCompletion(Completion completion, StoreDone<CompletionR
       [this, key, done = std::move(done)](absl::StatusOr<CompletionRecord> result) {
         control_->checker->OnCompletion(key, result.status(),
                                         result.ok() && result->already_recorded);
+        if (result.ok() && !result->already_recorded && result->confirmation.has_value()) {
+          control_->checker->OnConfirmation(key, *result->confirmation);
+        }
         Answer(key.evaluation, done, std::move(result));
       });
   control_->on_write();

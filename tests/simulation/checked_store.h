@@ -32,8 +32,9 @@ class CheckedStore : public Store {
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override {
     control_->disk.CreateProblem(std::move(problem), std::move(done));
   }
-  void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) override {
-    control_->disk.CreateCandidate(std::move(candidate), std::move(done));
+  void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
+                       StoreDone<v1::Candidate> done) override {
+    control_->disk.CreateCandidate(std::move(candidate), std::move(fingerprint), std::move(done));
   }
   void CreateEvaluations(std::vector<NewEvaluation> evaluations,
                          StoreDone<std::vector<CreatedEvaluation>> done) override;
@@ -74,11 +75,12 @@ class CheckedStore : public Store {
   absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() override {
     return control_->disk.ListUnfinished();
   }
-  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(std::string_view problem,
-                                                                std::string_view workload,
-                                                                std::string_view device_class,
-                                                                int entries_max) override {
-    return control_->disk.Leaderboard(problem, workload, device_class, entries_max);
+  absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) override {
+    return control_->disk.GetRanOn(evaluation);
+  }
+  absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
+      const LeaderboardQuery& query) override {
+    return control_->disk.Leaderboard(query);
   }
   absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override {
     return control_->disk.ListWorkers();

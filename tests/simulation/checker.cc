@@ -49,6 +49,9 @@ void Checker::OnLease(const LeaseGrant& grant, const absl::Status& result, v1::S
   }
   books.fence = grant.fence;
   books.owners[grant.fence] = grant.worker;
+  if (!books.first_worker.empty()) {
+    ++(books.first_worker == grant.worker ? same_worker_count_ : elsewhere_count_);
+  }
 }
 
 void Checker::OnCompletion(const Completion& completion, const absl::Status& result,
@@ -66,6 +69,22 @@ void Checker::OnCompletion(const Completion& completion, const absl::Status& res
   books.result_fence = completion.fence;
   books.told_until = -absl::InfiniteDuration();
   SetFinal(completion.evaluation, &books, v1::SUCCEEDED);
+}
+
+void Checker::OnConfirmation(const Completion& completion, const v1::Evaluation& confirmation) {
+  Trace("disk: second run ", confirmation.name());
+  const Books first = books_[completion.evaluation];
+  if (first.results != 1 || first.result_fence != completion.fence) {
+    Fail(absl::StrCat(confirmation.name(), " made without a result of ", completion.evaluation));
+  }
+  if (!first.first_worker.empty()) {
+    Fail(absl::StrCat(confirmation.name(), " is the second run of a second run"));
+  }
+  if (confirmation.confirms() != completion.evaluation || books_.count(confirmation.name()) != 0) {
+    Fail(absl::StrCat(completion.evaluation, " has two second runs"));
+  }
+  const auto owner = first.owners.find(completion.fence);
+  books_[confirmation.name()].first_worker = owner == first.owners.end() ? "?" : owner->second;
 }
 
 void Checker::OnAttemptEnd(const AttemptEnd& end, const absl::Status& result, v1::State before) {

@@ -36,6 +36,8 @@ class Checker {
   void OnLease(const LeaseGrant& grant, const absl::Status& result, v1::State before);
   void OnCompletion(const Completion& completion, const absl::Status& result,
                     bool already_recorded);
+  // The second run that was stored with this completion.
+  void OnConfirmation(const Completion& completion, const v1::Evaluation& confirmation);
   void OnAttemptEnd(const AttemptEnd& end, const absl::Status& result, v1::State before);
   void OnCancel(const std::string& evaluation, const absl::Status& result);
   // The writer was told that a write failed although it was applied.
@@ -58,6 +60,9 @@ class Checker {
   // --- At the end.
   void CheckFinal(const std::string& evaluation, v1::State stored);
   const std::set<std::string>& acknowledged() const { return acknowledged_; }
+  // Leases on second runs: by another worker than the first run's, and by the same.
+  int elsewhere_count() const { return elsewhere_count_; }
+  int same_worker_count() const { return same_worker_count_; }
 
  private:
   struct Books {
@@ -68,6 +73,7 @@ class Checker {
     v1::State final_state = v1::STATE_UNSPECIFIED;
     bool doubtful = false;
     std::map<int64_t, std::string> owners;  // by fence
+    std::string first_worker;               // of a second run: who ran the first
     // The lease that a worker was told it has.
     int64_t told_fence = 0;
     std::string told_worker;
@@ -89,6 +95,8 @@ class Checker {
   const std::function<absl::Duration()> now_;
   std::map<std::string, Books> books_;
   std::set<std::string> acknowledged_;
+  int elsewhere_count_ = 0;
+  int same_worker_count_ = 0;
   std::vector<std::string> violations_;
 };
 

@@ -65,6 +65,9 @@ TEST(SimulationTest, InvariantsHoldOverAllSeeds) {
       total.cancelled += world.tally().cancelled;
       total.server_crashes += world.tally().server_crashes;
       total.worker_crashes += world.tally().worker_crashes;
+      total.confirmations += world.tally().confirmations;
+      total.elsewhere += world.tally().elsewhere;
+      total.same_worker += world.tally().same_worker;
       if (world.violations().empty()) continue;
       ++bad;
       ADD_FAILURE() << "seed " << seed << ":\n"
@@ -72,16 +75,20 @@ TEST(SimulationTest, InvariantsHoldOverAllSeeds) {
     }
   }
   std::printf(
-      "%d evaluations: %d succeeded, %d failed, %d cancelled; %d coordinator and %d worker "
-      "crashes; %llu events in %llu seeds\n",
-      total.created, total.succeeded, total.failed, total.cancelled, total.server_crashes,
-      total.worker_crashes, static_cast<unsigned long long>(events),
-      static_cast<unsigned long long>(seed_count));
+      "%d evaluations: %d succeeded, %d failed, %d cancelled; %d second runs, leased %d times to "
+      "another worker and %d times to the same; %d coordinator and %d worker crashes; %llu events "
+      "in %llu seeds\n",
+      total.created, total.succeeded, total.failed, total.cancelled, total.confirmations,
+      total.elsewhere, total.same_worker, total.server_crashes, total.worker_crashes,
+      static_cast<unsigned long long>(events), static_cast<unsigned long long>(seed_count));
   if (bad > 0 || seed_count < 200) return;
   // A simulation in which nothing happens proves nothing.
   EXPECT_GT(total.succeeded, total.created / 2);
   EXPECT_GT(total.failed, 0);
   EXPECT_GT(total.cancelled, 0);
+  EXPECT_GT(total.confirmations, static_cast<int>(seed_count));
+  EXPECT_GT(total.elsewhere, total.confirmations / 4);
+  EXPECT_GT(total.same_worker, 0);
   EXPECT_GT(total.server_crashes, static_cast<int>(seed_count) / 2);
   EXPECT_GT(total.worker_crashes, static_cast<int>(seed_count) / 2);
 }

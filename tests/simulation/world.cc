@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/dispatch/times.h"
+#include "store/confirmation.h"
 #include "tests/simulation/actors.h"
 
 namespace assay::simulation {
@@ -200,7 +201,7 @@ void World::Run() {
   candidate.set_name("candidates/c1");
   candidate.set_digest("c1");
   candidate.mutable_spec()->set_problem("gelu");
-  disk_.disk.CreateCandidate(candidate, [](absl::StatusOr<v1::Candidate>) {});
+  disk_.disk.CreateCandidate(candidate, "", [](absl::StatusOr<v1::Candidate>) {});
   disk_.disk.RunPending();
 
   StartServer();
@@ -275,6 +276,23 @@ bool World::Settled() {
   return disk_.disk.pending_count() == 0;
 }
 
+// What has rank 1 is confirmed, and nothing waits for a second run that has said its word.
+void World::CheckBoards() {
+  const auto entries = disk_.disk.Leaderboard({.entries_max = 1000});
+  for (const v1::LeaderboardEntry& entry : *entries) {
+    const bool pending = entry.confirmation() == v1::LeaderboardEntry::PENDING;
+    if (entry.rank() == 1 && entry.confirmation() != v1::LeaderboardEntry::CONFIRMED) {
+      checker_.Fail(absl::StrCat(entry.evaluation(), " ranks first and is not confirmed"));
+    }
+    if (!pending) continue;
+    const auto second = disk_.disk.GetEvaluation(ConfirmationName(entry.evaluation()), false);
+    if (!second.ok() || second->state() == v1::SUCCEEDED) {
+      checker_.Fail(absl::StrCat(entry.evaluation(), " is pending; its second run: ",
+                                 second.ok() ? "SUCCEEDED" : second.status().ToString()));
+    }
+  }
+}
+
 void World::CheckEnd() {
   for (auto& client : clients_) {
     if (!client->done()) checker_.Fail("a client never got its answer");
@@ -314,9 +332,13 @@ void World::CheckEnd() {
     tally_.succeeded += evaluation.state() == v1::SUCCEEDED;
     tally_.failed += evaluation.state() == v1::FAILED;
     tally_.cancelled += evaluation.state() == v1::CANCELLED;
+    tally_.confirmations += !evaluation.confirms().empty();
     if (evaluation.state() == v1::QUEUED) continue;
     checker_.CheckFinal(evaluation.name(), evaluation.state());
   }
+  tally_.elsewhere = checker_.elsewhere_count();
+  tally_.same_worker = checker_.same_worker_count();
+  CheckBoards();
   for (const std::string& name : checker_.acknowledged()) {
     if (durable.count(name) == 0) checker_.Fail(absl::StrCat(name, " was acknowledged and lost"));
   }

@@ -46,7 +46,7 @@ class World {
   uint64_t event_count() const { return loop_.event_count(); }
   struct Tally {
     int succeeded = 0, failed = 0, cancelled = 0, created = 0, server_crashes = 0,
-        worker_crashes = 0;
+        worker_crashes = 0, confirmations = 0, elsewhere = 0, same_worker = 0;
   };
   const Tally& tally() const { return tally_; }
 
@@ -83,6 +83,7 @@ class World {
   void CommitGroup();
   void Heal();
   bool Settled();
+  void CheckBoards();
   void CheckEnd();
   void TraceLine(const std::string& line);
 

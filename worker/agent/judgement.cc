@@ -14,6 +14,7 @@
 #include "worker/agent/aggregate.h"
 #include "worker/agent/build_plan.h"
 #include "worker/agent/verdict.h"
+#include "worker/verify/loaded_work.h"
 
 namespace assay {
 namespace {
@@ -294,6 +295,13 @@ void Judgement::FillDevice(const Subject& subject, internal::v1::DeviceTarget* t
                                           subject.configuration->end());
 }
 
+uint64_t Judgement::Nonce() {
+  while (outcome_.nonce() == 0) {
+    outcome_.set_nonce(work_.nonce() != 0 ? work_.nonce() : options_.nonce());
+  }
+  return outcome_.nonce();
+}
+
 absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
     const Subject& subject, const std::vector<Task>& tasks) {
   ASSAY_RETURN_IF_ERROR(CheckWanted());
@@ -316,8 +324,11 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
       request.mutable_device()->set_preflight_driver(options_.device->preflight_driver);
     }
   }
-  // Drawn only now: no build saw it, and no two runners share inputs.
-  request.set_nonce(options_.nonce());
+  // Drawn only now: no build saw it, and no two runners share inputs. What the candidate is
+  // compared with counts apart, since a stored time may stand for it.
+  const bool is_candidate = subject.spec == &work_.candidate().spec();
+  request.set_nonce(DeriveSeed(Nonce(), is_candidate ? "candidate runner" : "other runner",
+                               is_candidate ? candidate_runners_++ : other_runners_++));
   request.set_level(level_);
   // What never measures takes no core from what does, and its blocks run on all of them.
   request.set_runner_core(is_emulated() ? -1 : options_.cores.runner_core);
@@ -450,7 +461,7 @@ absl::StatusOr<bool> Judgement::RunPair(Item* item, bool candidate_first) {
 }
 
 absl::StatusOr<bool> Judgement::RunPairs() {
-  Random order(options_.nonce());
+  Random order(DeriveSeed(Nonce(), "pairs", 0));
   for (Item& item : items_) {
     if (!item.measure) continue;
     bool candidate_first = false;

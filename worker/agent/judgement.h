@@ -71,6 +71,9 @@ class Judgement {
 
   absl::StatusOr<std::unique_ptr<Report>> RunRunner(const Subject& subject,
                                                     const std::vector<Task>& tasks);
+  // What everything that is drawn follows from. A replay brings its own; else it is drawn at the
+  // first call, after the builds.
+  uint64_t Nonce();
   void FillDevice(const Subject& subject, internal::v1::DeviceTarget* device) const;
   Subject CandidateSubject() const {
     return {candidate_.artifact_path, &work_.candidate().spec(), &configuration_};
@@ -113,6 +116,8 @@ class Judgement {
   const v1::Level level_;
   const MeasureProtocol protocol_;
   const absl::Duration start_;
+  uint64_t candidate_runners_ = 0;  // started so far, for their nonces
+  uint64_t other_runners_ = 0;
 
   v1::Problem runner_problem_;  // without files; once prepared, under the candidate's contract
   ValueMap configuration_;

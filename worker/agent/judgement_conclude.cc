@@ -206,6 +206,7 @@ void Judgement::Inspect() {
 }
 
 absl::Status Judgement::Conclude() {
+  Nonce();  // also where nothing ran
   FillResults();
   ASSAY_RETURN_IF_ERROR(ConfirmImplausible());
   // A problem that is at fault says nothing about the candidate, for good or bad.

@@ -1,5 +1,7 @@
 // Levels that measure: runners, ceilings, baselines and pairs, with a fake builder and fake
 // runners.
+#include <set>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -75,6 +77,37 @@ TEST_F(PipelineTest, RankedStartsThreeRunnersAndReportsTheirSpread) {
   // Each of the three runners checks before it measures.
   EXPECT_THAT(stages_,
               ElementsAre("BUILD", "VERIFY", "MEASURE", "VERIFY", "MEASURE", "VERIFY", "MEASURE"));
+}
+
+TEST_F(PipelineTest, EveryRunnerFollowsFromTheNonceThatIsKept) {
+  work_.mutable_evaluation()->set_level(v1::RANKED);
+  const auto nonces = [this] {
+    std::vector<uint64_t> drawn;
+    for (const RunnerRequest& request : runners_.requests) drawn.push_back(request.nonce());
+    runners_.requests.clear();
+    return drawn;
+  };
+  ASSERT_OK(Judge());
+  const uint64_t kept = outcome_.nonce();
+  const std::vector<uint64_t> first = nonces();
+  EXPECT_NE(kept, 0u);
+  EXPECT_EQ(std::set<uint64_t>(first.begin(), first.end()).size(), 3u);
+  ASSERT_OK(Judge());
+  EXPECT_NE(outcome_.nonce(), kept) << "no replay: fresh inputs";
+  EXPECT_NE(nonces(), first);
+  // A replay brings it along.
+  work_.set_nonce(kept);
+  ASSERT_OK(Judge());
+  EXPECT_EQ(outcome_.nonce(), kept);
+  EXPECT_EQ(nonces(), first);
+}
+
+TEST_F(PipelineTest, WhatDoesNotBuildHasANonceToo) {
+  builder_.failures["kernel.cc"] = "COMPILE_FAILED";
+  ASSERT_OK(Judge());
+  EXPECT_EQ(runners_.requests.size(), 0u);
+  EXPECT_NE(outcome_.verdict(), v1::PASSED);
+  EXPECT_NE(outcome_.nonce(), 0u);
 }
 
 TEST_F(PipelineTest, NoiseBecomesACaveat) {

@@ -1,4 +1,4 @@
-// assay evaluations list|show|watch|cancel
+// assay evaluations list|show|watch|cancel|replay
 #include <algorithm>
 #include <iostream>
 
@@ -8,11 +8,15 @@
 #include "client/cli/command.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/output.h"
+#include "client/cli/progress.h"
+#include "client/cli/replay_report.h"
 #include "client/cli/report.h"
 #include "client/cli/rpc.h"
 
 namespace assay {
 namespace {
+
+constexpr int64_t kWaitSecondsMax = 7 * 24 * 3600;
 
 // Accepts the bare id too.
 std::string EvaluationName(const std::string& text) {
@@ -61,7 +65,7 @@ absl::StatusOr<int> RunShow(const CommandContext& context) {
 absl::StatusOr<int> RunWatch(const CommandContext& context) {
   ASSAY_RETURN_IF_ERROR(ExpectWords(context, 1, "one evaluation"));
   ASSAY_ASSIGN_OR_RETURN(const int64_t timeout_s,
-                         context.arguments.GetInt("timeout", 3600, 1, 7 * 24 * 3600));
+                         context.arguments.GetInt("timeout", 3600, 1, kWaitSecondsMax));
   Connection connection(context.server);
   ASSAY_ASSIGN_OR_RETURN(
       const v1::Evaluation evaluation,
@@ -88,6 +92,37 @@ absl::StatusOr<int> RunCancel(const CommandContext& context) {
   return Print(context, evaluation);
 }
 
+absl::StatusOr<int> RunReplay(const CommandContext& context) {
+  ASSAY_RETURN_IF_ERROR(ExpectWords(context, 1, "one evaluation"));
+  ASSAY_ASSIGN_OR_RETURN(const int64_t timeout_s,
+                         context.arguments.GetInt("timeout", 3600, 1, kWaitSecondsMax));
+  Connection connection(context.server);
+  v1::CreateEvaluationRequest request;
+  request.mutable_evaluation()->set_replay_of(EvaluationName(context.arguments.positional()[0]));
+  ASSAY_ASSIGN_OR_RETURN(v1::Evaluation replay, connection.Create(std::move(request)));
+  if (!context.arguments.Has("wait")) return Print(context, replay);
+  Progress progress;
+  auto finished = connection.WaitFor(
+      replay.name(), absl::Seconds(timeout_s),
+      [&](const v1::Evaluation& snapshot) { progress.Show(EvaluationLine(snapshot)); });
+  progress.Clear();
+  if (!finished.ok()) {
+    Print(context, replay);
+    return finished.status();
+  }
+  Print(context, *finished);
+  if (!finished->has_outcome()) return kExitError;
+  // The one that was run, where another evaluation answered the one that was named.
+  v1::GetEvaluationRequest get;
+  get.set_name(finished->replay_of());
+  v1::Evaluation original;
+  ASSAY_RETURN_IF_ERROR(connection.ToStatus(
+      connection.evaluations().GetEvaluation(Connection::Context().get(), get, &original)));
+  const ReplayReport report = CompareReplay(original, *finished);
+  (context.json ? std::cerr : std::cout) << ReplayText(original, *finished, report);
+  return report.same ? kExitPassed : kExitRegression;
+}
+
 }  // namespace
 
 std::vector<Command> EvaluationCommands() {
@@ -110,7 +145,13 @@ std::vector<Command> EvaluationCommands() {
            .usage = "NAME [--json]",
            .help = "Cancel one evaluation that is not final",
            .flags = {},
-           .run = RunCancel}};
+           .run = RunCancel},
+          {.name = "evaluations replay",
+           .usage = "NAME [--wait] [--timeout SECONDS] [--json]",
+           .help = "Judge a finished evaluation again on the same inputs; with --wait says "
+                   "whether verdict, reason and findings are the same (exit 1 when not)",
+           .flags = {.valued = {"timeout"}, .switches = {"wait"}},
+           .run = RunReplay}};
 }
 
 }  // namespace assay

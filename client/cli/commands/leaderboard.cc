@@ -1,5 +1,6 @@
 // assay leaderboard PROBLEM
 #include <iostream>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,8 +15,14 @@
 namespace assay {
 namespace {
 
+// What has no rank yet, since its second run is under way.
+std::string RankText(const v1::LeaderboardEntry& entry) {
+  return entry.confirmation() == v1::LeaderboardEntry::PENDING ? "pending"
+                                                               : absl::StrCat(entry.rank());
+}
+
 std::vector<std::string> Row(const v1::LeaderboardEntry& entry) {
-  return {absl::StrCat(entry.rank()),
+  return {RankText(entry),
           entry.workload(),
           Printable(entry.candidate_label()),
           FormatNanoseconds(entry.median_ns()),
@@ -36,6 +43,7 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   request.set_problem(absl::StrCat("problems/", ProblemId(context.arguments.positional()[0])));
   request.set_workload(context.arguments.Get("workload"));
   request.set_device_class(context.arguments.Get("device"));
+  request.set_contract(context.arguments.Get("contract"));
   request.set_entries_max(static_cast<int>(entries_max));
   Connection connection(context.server);
   v1::GetLeaderboardResponse response;
@@ -52,7 +60,14 @@ absl::StatusOr<int> Run(const CommandContext& context) {
   std::vector<std::vector<std::string>> rows = {{"rank", "workload", "candidate", "median",
                                                  "of limit", "bound", "baseline", "spread",
                                                  "device class", "author"}};
-  for (const v1::LeaderboardEntry& entry : response.entries()) rows.push_back(Row(entry));
+  std::set<std::string> contracts;
+  for (const v1::LeaderboardEntry& entry : response.entries()) contracts.insert(entry.contract());
+  const bool show_contract = contracts.size() > 1;
+  if (show_contract) rows.front().push_back("contract");
+  for (const v1::LeaderboardEntry& entry : response.entries()) {
+    rows.push_back(Row(entry));
+    if (show_contract) rows.back().push_back(entry.contract().empty() ? "-" : entry.contract());
+  }
   std::cout << FormatTable(rows, {0, 3, 4, 7});
   return kExitPassed;
 }
@@ -61,9 +76,9 @@ absl::StatusOr<int> Run(const CommandContext& context) {
 
 std::vector<Command> LeaderboardCommands() {
   return {{.name = "leaderboard",
-           .usage = "PROBLEM [--workload W] [--device CLASS] [--top N] [--json]",
+           .usage = "PROBLEM [--workload W] [--device CLASS] [--contract NAME] [--top N] [--json]",
            .help = "Rank the candidates of a problem",
-           .flags = {.valued = {"workload", "device", "top"}, .switches = {}},
+           .flags = {.valued = {"workload", "device", "contract", "top"}, .switches = {}},
            .run = Run}};
 }
 
