@@ -113,7 +113,7 @@ class Result:
         self.counts = collections.Counter(replay.got for replay in replays)
         self.faults = [replay for replay in replays if replay.fault]
         self.is_skipped = any(replay.is_skipped for replay in replays)
-        self.is_right = bool(replays) and not self.faults and (self.is_skipped or len(self.counts) == 1 or not self.is_flip())
+        self.is_right = bool(replays) and not self.faults and (self.is_skipped or not self.is_flip())
 
     def is_flip(self):
         """More than one verdict; reasons that are all allowed may differ."""
