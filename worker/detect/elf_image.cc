@@ -10,7 +10,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kSectionsMax = 4096;
-constexpr size_t kVersionsMax = 4096;
+constexpr int kVersionsMax = 4096;  // entries looked at
+constexpr uint64_t kSymbolsMax = 1 << 20;
 
 std::string_view Part(std::string_view bytes, uint64_t offset, uint64_t size) {
   if (offset > bytes.size()) return {};
@@ -39,12 +40,14 @@ class Reader {
     if (!ReadHeaders()) return {};
     for (const Elf64_Shdr& header : headers_) {
       AddSection(header);
-      if (header.sh_type == SHT_DYNAMIC) ReadDynamic(header);
-      if (header.sh_type == SHT_GNU_verneed) ReadVersions(header);
+      if (header.sh_type == SHT_DYNAMIC && image_.needed.empty()) ReadDynamic(header);
+      if (header.sh_type == SHT_GNU_verneed && versions_.empty()) ReadVersions(header);
       if (header.sh_type == SHT_GNU_versym) version_numbers_ = BytesOf(header);
     }
     for (const Elf64_Shdr& header : headers_) {
-      if (header.sh_type == SHT_DYNSYM) ReadSymbols(header);
+      if (header.sh_type != SHT_DYNSYM) continue;
+      ReadSymbols(header);
+      break;
     }
     return std::move(image_);
   }
@@ -83,7 +86,11 @@ class Reader {
     section.bytes = BytesOf(header);
     section.is_loaded = (header.sh_flags & SHF_ALLOC) != 0;
     section.is_code = (header.sh_flags & SHF_EXECINSTR) != 0;
-    if (!section.bytes.empty()) image_.sections.push_back(section);
+    // Sections of a sound file do not overlap.
+    section_bytes_ += section.bytes.size();
+    if (!section.bytes.empty() && section_bytes_ <= bytes_.size()) {
+      image_.sections.push_back(section);
+    }
   }
 
   void ReadDynamic(const Elf64_Shdr& header) {
@@ -102,15 +109,17 @@ class Reader {
     const std::string_view entries = BytesOf(header);
     const std::string_view strings = LinkedStrings(header);
     Elf64_Verneed need;
-    for (uint64_t at = 0; versions_.size() < kVersionsMax && Read(entries, at, &need);
-         at += need.vn_next) {
+    int looks = 0;
+    for (uint64_t at = 0; looks < kVersionsMax && Read(entries, at, &need); at += need.vn_next) {
       Elf64_Vernaux version;
       uint64_t version_at = at + need.vn_aux;
-      for (int i = 0; i < need.vn_cnt && Read(entries, version_at, &version); ++i) {
+      for (int i = 0;
+           i < need.vn_cnt && looks++ < kVersionsMax && Read(entries, version_at, &version); ++i) {
         versions_[version.vna_other & 0x7fff] = StringAt(strings, need.vn_file);
         version_at += version.vna_next;
       }
       if (need.vn_next == 0) return;
+      ++looks;
     }
   }
 
@@ -118,7 +127,7 @@ class Reader {
     const std::string_view symbols = BytesOf(header);
     const std::string_view strings = LinkedStrings(header);
     Elf64_Sym symbol;
-    for (uint64_t i = 0; Read(symbols, i * sizeof(symbol), &symbol); ++i) {
+    for (uint64_t i = 0; i < kSymbolsMax && Read(symbols, i * sizeof(symbol), &symbol); ++i) {
       const std::string_view name = StringAt(strings, symbol.st_name);
       if (symbol.st_shndx != SHN_UNDEF || name.empty()) continue;
       uint16_t number = 0;
@@ -132,6 +141,7 @@ class Reader {
   const std::string_view bytes_;
   std::vector<Elf64_Shdr> headers_;
   std::string_view names_;
+  size_t section_bytes_ = 0;
   std::string_view version_numbers_;
   std::map<int, std::string_view> versions_;  // libraries by number of a version
   ElfImage image_;

@@ -26,7 +26,8 @@ void PtxTally::Add(std::string_view kind, std::string_view example, const PtxSta
     entry->file = statement.file;
     entry->line = statement.line;
   }
-  ++entry->count;
+  if (entry->count == 0 || entry->last_at != statement.at) ++entry->count;
+  entry->last_at = statement.at;
   const std::string shown(example.substr(0, kNameBytesMax));
   if (entry->examples.size() < kExamplesMax &&
       std::find(entry->examples.begin(), entry->examples.end(), shown) == entry->examples.end()) {

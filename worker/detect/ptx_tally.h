@@ -15,8 +15,8 @@ namespace assay {
 // Not thread-safe. Views are of the text that the statements come from.
 class PtxTally {
  public:
-  // `kind` says in plural what there is ("clock reads") and outlives the tally; `example` names
-  // this one ("%clock64").
+  // Counts an instruction once a kind. `kind` says in plural what there is ("clock reads") and
+  // outlives the tally; `example` names this one ("%clock64").
   void Add(std::string_view kind, std::string_view example, const PtxStatement& statement);
 
   // A notice a kind, in the order of their first addition. `files` names those of the statements.
@@ -27,6 +27,7 @@ class PtxTally {
     std::string_view kind;
     std::vector<std::string> examples;  // the first few different ones
     int count = 0;
+    size_t last_at = 0;  // of an instruction that was counted
     std::string function;
     int ptx_line = 0;
     int file = 0;

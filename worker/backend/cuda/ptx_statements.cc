@@ -1,6 +1,7 @@
 #include "worker/backend/cuda/ptx_statements.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 
@@ -115,15 +116,21 @@ void PtxStatements::ReadValue(size_t element_bytes, std::string* data) {
   for (std::string_view word = Peek(); !word.empty() && word != ";"; word = Peek()) {
     if (depth == 0 && word == ",") return;  // the next variable
     Word();
-    if (word == "{" || word == "(") ++depth;
-    if (word == "}" || word == ")") --depth;
-    const bool is_digit = word.front() >= '0' && word.front() <= '9';
-    const bool is_name = !is_digit && (word.size() > 1 || word.front() == '_');
+    if (word == "{") ++depth;
+    if (word == "}") --depth;
+    const auto first = static_cast<unsigned char>(word.front());
+    const bool is_digit = std::isdigit(first) != 0;
+    const bool is_name = std::isalpha(first) != 0 || first == '_' || first == '$' || first == '%';
     if (is_digit || is_name) {
       uint64_t bits = is_digit ? BitsOf(word) : 0;
       if (is_negative) bits = uint64_t{0} - bits;
       for (size_t i = 0; i < element_bytes; ++i) {
         data->push_back(i < 8 ? static_cast<char>(bits >> (8 * i)) : '\0');
+      }
+      // generic(x), or a byte of an address: 0xff(x)
+      if (Peek() == "(") {
+        Word();
+        SkipBalanced("(", ")");
       }
     }
     is_negative = word == "-";
@@ -155,6 +162,7 @@ void PtxStatements::ReadVariable(PtxStatement* statement) {
 void PtxStatements::ReadInstruction(std::string_view word, PtxStatement* statement) {
   statement->kind = PtxStatement::Kind::kInstruction;
   statement->name = function_;
+  statement->at = words_.start();
   statement->ptx_line = ptx_line_;
   statement->file = file_;
   statement->line = source_line_;

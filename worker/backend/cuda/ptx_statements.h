@@ -34,6 +34,7 @@ struct PtxStatement {
   std::vector<std::string_view> operands;
   // The initial value, without the zeros that follow it. Where it is an address it holds zeros.
   std::string data;
+  size_t at = 0;  // where an instruction begins in the text
   int ptx_line = 0;
   // In the source; 0: unknown.
   int file = 0;  // key of PtxStatements::files

@@ -84,9 +84,13 @@ class ConstantAddresses {
     const std::string_view mnemonic = Mnemonic(statement);
     const std::vector<std::string_view>& words = statement.operands;
     if (IsMemoryOperation(mnemonic)) {
-      return !IsInner(statement) && std::any_of(words.begin(), words.end(), [&](auto& word) {
-        return &word != &words.front() && *(&word - 1) == "[" && IsConstant(word);
-      });
+      const bool found =
+          !IsInner(statement) && std::any_of(words.begin(), words.end(), [&](auto& word) {
+            return &word != &words.front() && *(&word - 1) == "[" && IsConstant(word);
+          });
+      // What a load gives is no constant.
+      if (!words.empty()) registers_.erase(words.front());
+      return found;
     }
     if (words.size() < 3 || words[1] != ",") return false;
     const bool moves = mnemonic == "mov" || mnemonic == "cvta" || mnemonic == "add";
