@@ -185,6 +185,8 @@ bool FindUnified(CgroupTree* tree, int pid, CgroupHome* home) {
   const std::string type = tree->Read(own + "/cgroup.type");
   const bool threaded = !type.empty() && type != "domain\n";
   if (!memory && (!pids || threaded)) return false;
+  // Some machines have the one in v1 and the other here; a sandbox's groups are all of one version.
+  if (!memory && !MountPoint(*tree, kMemory).empty()) return false;
   home->unified = true;
   std::string note;
   if (threaded) {

@@ -353,6 +353,19 @@ TEST(CgroupHomeLegacyTest, UnifiedWithoutTheControllersIsLeftForLegacy) {
   EXPECT_EQ(home.pids_note, "");
 }
 
+TEST(CgroupHomeLegacyTest, MemoryIsWorthMoreThanProcesses) {
+  FakeKernel kernel;
+  kernel.root_controllers = {"pids"};
+  kernel.MountUnified();
+  kernel.Enter("/", {});
+  kernel.MountLegacy("memory", "/");
+  const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
+  EXPECT_FALSE(home.unified);
+  EXPECT_EQ(home.memory_path, absl::StrCat(kMount, "/memory/assay")) << home.memory_note;
+  EXPECT_EQ(home.pids_path, "");
+  EXPECT_FALSE(home.pids_note.empty());
+}
+
 TEST(CgroupHomeLegacyTest, AMachineWithoutGroupsIsSaid) {
   FakeKernel kernel;
   const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
