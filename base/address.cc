@@ -44,6 +44,15 @@ absl::Status Check(std::string_view text, int port_min) {
 
 absl::Status CheckAddress(std::string_view text) { return Check(text, 1); }
 
+bool IsLoopback(std::string_view address) {
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  if (host == "localhost" || host == "[::1]") return true;
+  // Not "127.example.org".
+  return host.substr(0, 4) == "127." && std::all_of(host.begin(), host.end(), [](char c) {
+           return c == '.' || absl::ascii_isdigit(static_cast<unsigned char>(c));
+         });
+}
+
 absl::Status CheckListenAddress(std::string_view text) { return Check(text, 0); }
 
 }  // namespace assay

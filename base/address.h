@@ -16,6 +16,10 @@ absl::Status CheckAddress(std::string_view text);
 // The same for an address to listen on, where port 0 stands for any free one.
 absl::Status CheckListenAddress(std::string_view text);
 
+// Whether HOST:PORT of such a form reaches this machine alone, by what it says: 127.0.0.0/8, [::1]
+// and localhost. No name is resolved.
+bool IsLoopback(std::string_view address);
+
 }  // namespace assay
 
 #endif  // ASSAY_BASE_ADDRESS_H_

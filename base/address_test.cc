@@ -27,6 +27,17 @@ TEST(AddressTest, TakesHostAndPort) {
   }
 }
 
+TEST(AddressTest, LoopbackIsWhatSaysSo) {
+  for (const char* loopback : {"127.0.0.1:7400", "127.1.2.3:0", "localhost:7400", "[::1]:7400"}) {
+    EXPECT_TRUE(IsLoopback(loopback)) << loopback;
+  }
+  for (const char* other :
+       {"0.0.0.0:7400", "[::]:7400", "10.0.0.7:7400", "judge:7400", "1270.0.0.1:1",
+        "127.example.org:7400", "localhost.example.org:1", "[::2]:1", "*:1"}) {
+    EXPECT_FALSE(IsLoopback(other)) << other;
+  }
+}
+
 TEST(AddressTest, PortZeroIsForListeningOnly) {
   EXPECT_OK(CheckListenAddress("127.0.0.1:0"));
   EXPECT_THAT(CheckAddress("127.0.0.1:0"), StatusIs(absl::StatusCode::kInvalidArgument));

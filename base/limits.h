@@ -55,6 +55,24 @@ inline constexpr size_t kWriteBytesInFlightMax = 256 << 20;
 inline constexpr size_t kCandidateCacheMax = 4096;  // candidates without files, in memory
 inline constexpr size_t kInlineAdmissionBytesMax = 256 << 10;  // larger ones leave the RPC thread
 
+// Access.
+inline constexpr size_t kTokensMax = 10'000;         // ever created: names are not used twice
+inline constexpr size_t kPemBytesMax = 1 << 20;      // a file of certificates or a key
+inline constexpr size_t kTokenBytesMax = 256;        // of an authorization that is looked at
+inline constexpr size_t kAccessEventsMax = 100'000;  // kept of acts, and as many of refusals
+inline constexpr size_t kAccessTextBytesMax = 128;   // of a peer or resource in an event
+inline constexpr size_t kAccessAddressesMax = 4096;  // callers without access that are remembered
+inline constexpr size_t kAccessRecordsWaiting =
+    256;  // refusals not durable yet; more are counted only
+// Of a token that names none, and at most.
+inline constexpr int kTokenRequestsPerSecond = 100;
+inline constexpr int kTokenRequestsBurst = 500;
+inline constexpr int kTokenUnfinishedEvaluations = 20'000;
+inline constexpr int kTokenLimitMax = 1'000'000;
+// Refused calls a second and at once of one address.
+inline constexpr int kRefusedCallsPerSecond = 5;
+inline constexpr int kRefusedCallsBurst = 50;
+
 // Dispatch.
 inline constexpr size_t kQueuedEvaluationsMax = 1'000'000;
 inline constexpr size_t kWorkersMax = 10'000;

@@ -6,12 +6,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "server/access/access_service.h"
 #include "server/options.h"
 #include "server/server.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace {
 
@@ -23,6 +26,19 @@ int Fail(const absl::Status& status) {
   return 2;
 }
 
+// Needs the data folder for itself. Prints the secret alone on standard output.
+int CreateToken(const assay::ServerOptions& options) {
+  assay::SqliteStoreOptions store_options;
+  store_options.directory = options.data_directory;
+  auto store = assay::OpenSqliteStore(store_options);
+  if (!store.ok()) return Fail(store.status());
+  const auto secret =
+      assay::CreateAdminToken(options.create_admin_token, assay::SystemClock(), store->get());
+  if (!secret.ok()) return Fail(secret.status());
+  std::printf("%s\n", secret->c_str());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -32,6 +48,7 @@ int main(int argc, char** argv) {
     std::fputs(std::string(assay::ServerUsage()).c_str(), stdout);
     return 0;
   }
+  if (!options->create_admin_token.empty()) return CreateToken(*options);
   // Debian's Abseil looks for lock cycles at every lock: 4 % of a busy server. Tests leave it on.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   // Blocked before any thread starts, so that all inherit it and sigwait below takes the signal.

@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "prometheus/exposer.h"
 #include "prometheus/text_serializer.h"
+#include "server/access/access_control.h"
 #include "server/dispatch/dispatcher.h"
 
 namespace assay {
@@ -77,6 +78,11 @@ constexpr MetricInfo kWatchers = {"assay_server_watchers_streams", MetricType::G
                                   "Open WatchEvaluation streams."};
 constexpr MetricInfo kProblems = {"assay_server_problems_items", MetricType::Gauge,
                                   "Problems in the catalogue."};
+constexpr MetricInfo kRefusals = {"assay_access_refusals_total", MetricType::Counter,
+                                  "Calls refused for want of access, by reason."};
+constexpr MetricInfo kUnrecorded = {
+    "assay_access_unrecorded_events_total", MetricType::Counter,
+    "Events that the log of access lacks: too many at once, or their write failed."};
 
 constexpr MetricInfo kCommit = {"assay_store_commit_seconds", MetricType::Histogram,
                                 "Time of one commit of the store, its sync included."};
@@ -85,11 +91,12 @@ constexpr MetricInfo kGroup = {"assay_store_group_operations", MetricType::Histo
 
 constexpr size_t kRpcCount = static_cast<size_t>(Rpc::kCount);
 constexpr const char* kRpcNames[kRpcCount] = {
-    "CreateProblem",  "GetProblem",      "ListProblems",     "CreateCandidate",
-    "GetCandidate",   "ListCandidates",  "CreateEvaluation", "BatchCreateEvaluations",
-    "GetEvaluation",  "ListEvaluations", "CancelEvaluation", "WatchEvaluation",
-    "GetLeaderboard", "ListWorkers",     "GetWorker",        "DrainWorker",
-    "UndrainWorker",
+    "CreateProblem",    "GetProblem",      "ListProblems",     "CreateCandidate",
+    "GetCandidate",     "ListCandidates",  "CreateEvaluation", "BatchCreateEvaluations",
+    "GetEvaluation",    "ListEvaluations", "CancelEvaluation", "WatchEvaluation",
+    "GetLeaderboard",   "ListWorkers",     "GetWorker",        "DrainWorker",
+    "UndrainWorker",    "CreateToken",     "ListTokens",       "RevokeToken",
+    "ListAccessEvents",
 };
 constexpr size_t kCodeCount = 17;
 constexpr std::array<double, 12> kBucketsSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
@@ -195,6 +202,7 @@ class Metrics::Collector : public prometheus::Collectable {
     }
     if (sources.watchers) families.push_back(Single(kWatchers, sources.watchers()));
     if (sources.problems) families.push_back(Single(kProblems, sources.problems()));
+    if (sources.access) AddAccess(sources.access(), &families);
     return families;
   }
 
@@ -246,6 +254,15 @@ class Metrics::Collector : public prometheus::Collectable {
     families->push_back(std::move(outcomes));
   }
 
+  static void AddAccess(const AccessCounters& counters, std::vector<MetricFamily>* families) {
+    MetricFamily refusals = Family(kRefusals);
+    for (size_t i = 0; i < kAccessRefusals.size(); ++i) {
+      AddValue(counters.refusals[i], {{"reason", kAccessRefusals[i]}}, &refusals);
+    }
+    families->push_back(std::move(refusals));
+    families->push_back(Single(kUnrecorded, counters.unrecorded_total));
+  }
+
   static void AddDispatch(const DispatchCounters& c, std::vector<MetricFamily>* families) {
     const std::pair<const MetricInfo*, double> rows[] = {
         {&kQueue, c.queued},
@@ -271,6 +288,8 @@ class Metrics::Listener {
   explicit Listener(const std::string& listen) : exposer(listen, 1) {}
   prometheus::Exposer exposer;
 };
+
+const char* RpcName(Rpc rpc) { return kRpcNames[static_cast<size_t>(rpc)]; }
 
 Metrics::Metrics(std::string_view version) : collector_(std::make_shared<Collector>(version)) {}
 Metrics::~Metrics() = default;

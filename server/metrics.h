@@ -19,6 +19,7 @@ namespace assay {
 namespace v1 {
 class Evaluation;
 }
+struct AccessCounters;
 struct DispatchCounters;
 
 // RPCs of the public API, as metric label values.
@@ -40,8 +41,15 @@ enum class Rpc {
   kGetWorker,
   kDrainWorker,
   kUndrainWorker,
+  kCreateToken,
+  kListTokens,
+  kRevokeToken,
+  kListAccessEvents,
   kCount,
 };
+
+// The method's name: "CreateProblem".
+const char* RpcName(Rpc rpc);
 
 // Read at every scrape, on the exposer's thread; none may block for long. Empty ones are left out.
 struct MetricSources {
@@ -51,6 +59,7 @@ struct MetricSources {
   std::function<size_t()> writes_in_flight;
   std::function<size_t()> watchers;
   std::function<size_t()> problems;
+  std::function<AccessCounters()> access;
 };
 
 // Thread-safe.

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
+#include "server/access/access_control.h"
 #include "server/dispatch/dispatcher.h"
 
 namespace assay {
@@ -48,6 +49,10 @@ void Fill(Metrics* metrics) {
       .writes_in_flight = [] { return size_t{6}; },
       .watchers = [] { return size_t{8}; },
       .problems = [] { return size_t{9}; },
+      .access =
+          [] {
+            return AccessCounters{.refusals = {1, 0, 0, 0, 7, 0, 0}, .unrecorded_total = 2};
+          },
   });
 }
 
@@ -77,6 +82,10 @@ TEST(Metrics, SerializesWhatWasCounted) {
            "assay_dispatch_fenced_calls_total 3\n",
            "assay_server_reads_queued_calls 4\n",
            "assay_server_watchers_streams 8\n",
+           "assay_access_refusals_total{reason=\"SCOPE_MISSING\"} 7\n",
+           "assay_access_refusals_total{reason=\"RATE_LIMITED\"} 0\n",
+           "assay_access_unrecorded_events_total 2\n",
+           "assay_rpc_calls_total{method=\"ListAccessEvents\",code=\"OK\"} 0\n",
        }) {
     EXPECT_THAT(text, HasSubstr(line));
   }

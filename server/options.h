@@ -17,6 +17,12 @@ struct ServerOptions {
   std::string publish_path;               // empty: no published copy
   int publish_interval_seconds = 30;
   std::string problems_directory;  // empty: only what is stored
+  std::string tls_cert_path;       // empty: no TLS; set together with tls_key_path
+  std::string tls_key_path;
+  std::string client_ca_path;  // empty: workers need no certificates; only with TLS
+  bool require_tokens = false;
+  bool insecure_listen = false;
+  std::string create_admin_token;  // not empty: create this one, print its secret, end
   bool help = false;
 };
 

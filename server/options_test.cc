@@ -18,6 +18,22 @@ TEST(ServerOptions, ParsesBothForms) {
   EXPECT_EQ(options.problems_directory, "/q");
   EXPECT_EQ(options.metrics_listen, "127.0.0.1:0");
   EXPECT_FALSE(options.help);
+  EXPECT_FALSE(options.require_tokens);
+  EXPECT_FALSE(options.insecure_listen);
+}
+
+TEST(ServerOptions, ParsesAccess) {
+  ASSERT_OK_AND_ASSIGN(
+      const ServerOptions options,
+      ParseServerOptions({"--require-tokens", "--data", "/d", "--tls-cert=/c", "--tls-key", "/k",
+                          "--insecure-listen", "--client-ca", "/a", "--create-admin-token=root"}));
+  EXPECT_TRUE(options.require_tokens);
+  EXPECT_TRUE(options.insecure_listen);
+  EXPECT_EQ(options.tls_cert_path, "/c");
+  EXPECT_EQ(options.tls_key_path, "/k");
+  EXPECT_EQ(options.client_ca_path, "/a");
+  EXPECT_EQ(options.create_admin_token, "root");
+  EXPECT_EQ(options.data_directory, "/d");
 }
 
 TEST(ServerOptions, HelpNeedsNothingElse) {
@@ -42,6 +58,10 @@ TEST(ServerOptions, NamesWhatIsWrong) {
       {{"--data", "/d", "--metrics-listen", "127.0.0.1:70000"}, "--metrics-listen: "},
       {{"--data", "/d", "--publish-interval-seconds", "0"}, "1 to 86400"},
       {{"--data", "/d", "--publish-interval-seconds", "x"}, "'x'"},
+      {{"--data", "/d", "--tls-cert", "/c"}, "--tls-cert and --tls-key go together"},
+      {{"--data", "/d", "--tls-key", "/k"}, "--tls-cert and --tls-key go together"},
+      {{"--data", "/d", "--client-ca", "/a"}, "--client-ca needs --tls-cert"},
+      {{"--data", "/d", "--require-tokens=no"}, "unknown flag --require-tokens"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(ParseServerOptions(c.arguments),

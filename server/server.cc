@@ -16,6 +16,9 @@
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "server/access/access_control.h"
+#include "server/access/access_service.h"
+#include "server/access/listen_credentials.h"
 #include "server/dispatch/dispatch_service.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/executor.h"
@@ -46,8 +49,9 @@ constexpr size_t kMessageMemoryBytes = size_t{1} << 30;
 constexpr std::chrono::seconds kShutdownGrace(2);
 
 constexpr const char* kServiceNames[] = {
-    "assay.v1.ProblemService",     "assay.v1.CandidateService", "assay.v1.EvaluationService",
-    "assay.v1.LeaderboardService", "assay.v1.FleetService",     "assay.internal.v1.DispatchService",
+    "assay.v1.ProblemService",           "assay.v1.CandidateService", "assay.v1.EvaluationService",
+    "assay.v1.LeaderboardService",       "assay.v1.FleetService",     "assay.v1.AccessService",
+    "assay.internal.v1.DispatchService",
 };
 
 // Publishes copies of the database, one at a time, until it is destroyed. Owns its thread.
@@ -96,6 +100,8 @@ struct AssayServer::Parts {
 
   Clock* clock = SystemClock();
   Metrics metrics{kVersion};
+  // Before the store: its last writes still report here.
+  std::unique_ptr<AccessControl> access;
   std::unique_ptr<Store> store;
   Catalogue catalogue;
   CandidateCache candidates{limits::kCandidateCacheMax};
@@ -111,10 +117,12 @@ struct AssayServer::Parts {
   std::unique_ptr<Publisher> publisher;
 
   absl::Status OpenStore(const ServerOptions& options);
+  absl::Status StartAccess(const ServerOptions& options);
   absl::Status LoadProblems(const std::string& directory);
   absl::Status StartDispatcher();
   void MakeServices();
-  absl::StatusOr<int> Bind(const std::string& listen);
+  absl::StatusOr<int> Bind(const std::string& listen,
+                           const std::shared_ptr<grpc::ServerCredentials>& credentials);
   void SetServing(bool serving);
 };
 
@@ -127,6 +135,26 @@ absl::Status AssayServer::Parts::OpenStore(const ServerOptions& options) {
   };
   ASSAY_ASSIGN_OR_RETURN(store, OpenSqliteStore(store_options));
   return catalogue.Load(*store);
+}
+
+absl::Status AssayServer::Parts::StartAccess(const ServerOptions& options) {
+  AccessControl::Options access_options;
+  access_options.clock = clock;
+  access_options.store = store.get();
+  access_options.are_tokens_required = AreTokensRequired(options);
+  access_options.are_worker_certificates_required = !options.client_ca_path.empty();
+  access = std::make_unique<AccessControl>(access_options);
+  ASSAY_RETURN_IF_ERROR(access->Load());
+  Log(LogLevel::kInfo, "access",
+      {{"tls", options.tls_cert_path.empty() ? "no" : "yes"},
+       {"worker_certificates", options.client_ca_path.empty() ? "no" : "yes"},
+       {"tokens_required", access_options.are_tokens_required ? "yes" : "no"},
+       {"tokens", absl::StrCat(access->token_count())}});
+  if (access_options.are_tokens_required && access->token_count() == 0) {
+    Log(LogLevel::kWarning, "no-token",
+        {{"do", "stop, and create the first one with --create-admin-token NAME"}});
+  }
+  return absl::OkStatus();
 }
 
 absl::Status AssayServer::Parts::LoadProblems(const std::string& directory) {
@@ -159,6 +187,7 @@ absl::Status AssayServer::Parts::StartDispatcher() {
   ASSAY_ASSIGN_OR_RETURN(dispatcher, Dispatcher::Create(options));
   dispatcher->SetObserver([this](const v1::Evaluation& evaluation) {
     metrics.CountTransition(evaluation);
+    if (IsFinal(evaluation)) access->RemoveUnfinished(evaluation.creator(), evaluation.name());
     watches.Publish(evaluation);
   });
   return absl::OkStatus();
@@ -179,12 +208,14 @@ void AssayServer::Parts::MakeServices() {
   context.admission = &admission;
   context.watches = &watches;
   context.metrics = &metrics;
+  context.access = access.get();
   services.push_back(MakeProblemService(context));
   services.push_back(MakeCandidateService(context));
   services.push_back(MakeEvaluationService(context));
   services.push_back(MakeLeaderboardService(context));
   services.push_back(MakeFleetService(context));
-  services.push_back(NewDispatchService(dispatcher.get()));
+  services.push_back(MakeAccessService(context));
+  services.push_back(NewDispatchService(dispatcher.get(), access.get()));
   metrics.SetSources({
       .dispatch = [this] { return dispatcher->Counters(); },
       .reads_queued = [this] { return reads->queued(); },
@@ -192,15 +223,17 @@ void AssayServer::Parts::MakeServices() {
       .writes_in_flight = [this] { return writes.in_flight(); },
       .watchers = [this] { return watches.size(); },
       .problems = [this] { return catalogue.size(); },
+      .access = [this] { return access->Counters(); },
   });
 }
 
-absl::StatusOr<int> AssayServer::Parts::Bind(const std::string& listen) {
+absl::StatusOr<int> AssayServer::Parts::Bind(
+    const std::string& listen, const std::shared_ptr<grpc::ServerCredentials>& credentials) {
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(listen, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(listen, credentials, &port);
   for (const auto& service : services) builder.RegisterService(service.get());
   builder.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytesMax));
   builder.SetMaxSendMessageSize(static_cast<int>(limits::kMessageBytesMax));
@@ -232,8 +265,11 @@ void AssayServer::Parts::SetServing(bool serving) {
 }
 
 absl::StatusOr<std::unique_ptr<AssayServer>> AssayServer::Start(const ServerOptions& options) {
+  ASSAY_RETURN_IF_ERROR(CheckListen(options));
+  ASSAY_ASSIGN_OR_RETURN(const auto credentials, MakeListenCredentials(options));
   auto parts = std::make_unique<Parts>();
   ASSAY_RETURN_IF_ERROR(parts->OpenStore(options));
+  ASSAY_RETURN_IF_ERROR(parts->StartAccess(options));
   if (!options.problems_directory.empty()) {
     ASSAY_RETURN_IF_ERROR(parts->LoadProblems(options.problems_directory));
   }
@@ -246,7 +282,7 @@ absl::StatusOr<std::unique_ptr<AssayServer>> AssayServer::Start(const ServerOpti
         {{"url",
           absl::StrCat("http://", HostOf(options.metrics_listen), ":", metrics_port, "/metrics")}});
   }
-  ASSAY_ASSIGN_OR_RETURN(const int port, parts->Bind(options.listen));
+  ASSAY_ASSIGN_OR_RETURN(const int port, parts->Bind(options.listen, credentials));
   parts->SetServing(true);
   if (!options.publish_path.empty()) {
     parts->publisher = std::make_unique<Publisher>(parts->store.get(), options.publish_path,

@@ -15,7 +15,7 @@ class AssayServer {
  public:
   // Opens and recovers the store, loads the problems, and binds the port last, so that a client
   // that reaches it is served. Blocks. Reasons: DATA_FOLDER_IN_USE, SCHEMA_TOO_NEW, PORT_IN_USE,
-  // PATH_NOT_FOUND.
+  // PATH_NOT_FOUND, INSECURE_LISTEN, TLS_INVALID.
   static absl::StatusOr<std::unique_ptr<AssayServer>> Start(const ServerOptions& options);
 
   // Shuts down when that was not done.

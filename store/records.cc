@@ -176,6 +176,12 @@ absl::Status CheckCondition(const EvaluationCondition& condition) {
   return absl::OkStatus();
 }
 
+absl::Status TokenExists(std::string_view name) {
+  return ErrorWithReason(
+      absl::StatusCode::kAlreadyExists, "TOKEN_EXISTS",
+      absl::StrCat(Av(name), " exists, or did before it was revoked; choose another name"));
+}
+
 absl::Status NotFound(std::string_view reason, std::string_view name) {
   constexpr size_t kShownMax = 128;
   return ErrorWithReason(

@@ -70,12 +70,16 @@ absl::StatusOr<int64_t> DecodeNumericPageToken(char kind, std::string_view token
 inline constexpr char kEvaluationPages = 'e';
 inline constexpr char kCandidatePages = 'c';
 inline constexpr char kProblemPages = 'p';
+inline constexpr char kAccessEventPages = 'a';
 
 // `size` within [1, limits::kPageSizeMax].
 int ClampPageSize(int size);
 
 // INVALID_ARGUMENT with reason FILTER_UNSUPPORTED when its operator does not suit its field.
 absl::Status CheckCondition(const EvaluationCondition& condition);
+
+// ALREADY_EXISTS with reason TOKEN_EXISTS.
+absl::Status TokenExists(std::string_view name);
 
 // NOT_FOUND with reason `reason`.
 absl::Status NotFound(std::string_view reason, std::string_view name);

@@ -10,7 +10,8 @@
 // Evaluations that come back, from writes and reads alike, have logs and no samples unless a method
 // says otherwise.
 //
-// Errors: NOT_FOUND with reason PROBLEM_NOT_FOUND, CANDIDATE_NOT_FOUND or EVALUATION_NOT_FOUND;
+// Errors: NOT_FOUND with reason PROBLEM_NOT_FOUND, CANDIDATE_NOT_FOUND, EVALUATION_NOT_FOUND
+// or TOKEN_NOT_FOUND;
 // ALREADY_EXISTS, ABORTED (a compare-and-set lost) with the reasons named below; RESOURCE_EXHAUSTED
 // with reason STORAGE_FULL when the disk is full, or STORE_OVERLOADED when more creations wait than
 // limits::kStoreQueue... allow; UNAVAILABLE with reason STORE_SHUT_DOWN after Shutdown;
@@ -28,6 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "assay/v1/access.pb.h"
 #include "assay/v1/candidate.pb.h"
 #include "assay/v1/evaluation.pb.h"
 #include "assay/v1/fleet.pb.h"
@@ -153,6 +155,18 @@ struct UnfinishedEvaluation {
   int64_t fence = 0;
 };
 
+struct StoredToken {
+  v1::Token token;     // with name and create_time
+  std::string digest;  // of its secret
+};
+
+struct NewAccessEvent {
+  v1::AccessEvent event;  // without number
+  // For want of access. Of these and of the others the newest limits::kAccessEventsMax each are
+  // kept.
+  bool refused = false;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -187,6 +201,12 @@ class Store {
                             StoreDone<v1::Evaluation> done) = 0;
   // Inserts or replaces; calibrations of its devices are kept for ever under their names.
   virtual void RecordWorker(v1::Worker worker, StoreDone<bool> done) = 0;
+  // ALREADY_EXISTS with reason TOKEN_EXISTS for a known name.
+  virtual void CreateToken(StoredToken token, StoreDone<v1::Token> done) = 0;
+  // Sets revoke_time, unless it is set. NOT_FOUND with reason TOKEN_NOT_FOUND.
+  virtual void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) = 0;
+  // Gives it the next number.
+  virtual void RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) = 0;
 
   // --- Reads.
 
@@ -216,8 +236,13 @@ class Store {
   virtual absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
       const LeaderboardQuery& query) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;
+  // By name.
+  virtual absl::StatusOr<std::vector<StoredToken>> ListTokens() = 0;
+  // Newest first.
+  virtual absl::StatusOr<Listed<v1::AccessEvent>> ListAccessEvents(const Page& page) = 0;
 
-  // Writes a consistent copy for readers such as Grafana: journal mode DELETE, renamed into place.
+  // Writes a consistent copy for readers such as Grafana: journal mode DELETE, renamed into place,
+  // without tokens and access events.
   // Blocks.
   virtual absl::Status PublishCopy(const std::string& path) = 0;
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "assay/internal/v1/dispatch.pb.h"
 #include "assay/v1/fleet.pb.h"
+#include "base/channel.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -231,6 +232,7 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
     ASSAY_RETURN_IF_ERROR(ProcessSlots().status());
     ASSAY_RETURN_IF_ERROR(CheckWalls(options.required_walls, ProbeWalls()));
   }
+  ASSAY_ASSIGN_OR_RETURN(const Endpoint server, ReadEndpoint(options.server, options.files));
   const MachineFacts machine = ReadMachineFacts("");
   const CorePlacement cores = PlaceCores(machine);
   ASSAY_RETURN_IF_ERROR(CreateDirectories(options.state_directory));
@@ -271,7 +273,7 @@ absl::Status RunWorker(const WorkerOptions& options, sigset_t signals) {
   // Before any lease: proves compiler, sandbox and runner, and warms the caches of each.
   ASSAY_RETURN_IF_ERROR(Annotate(CheckSelf(is_device, &pipeline), "this worker cannot judge"));
 
-  const std::unique_ptr<DispatchTransport> transport = MakeGrpcTransport(options.server);
+  const std::unique_ptr<DispatchTransport> transport = MakeGrpcTransport(server);
   AgentOptions agent_options;
   agent_options.transport = transport.get();
   agent_options.clock = SystemClock();

@@ -79,6 +79,13 @@ absl::Status SetValue(const std::string& flag, const std::string& value, WorkerO
                                                      " of [a-z0-9-], not '", value, "'"));
     }
     options->name = value;
+  } else if (std::string* const file = flag == "--tls-ca"       ? &options->files.ca
+                                       : flag == "--tls-cert"   ? &options->files.certificate
+                                       : flag == "--tls-key"    ? &options->files.key
+                                       : flag == "--token-file" ? &options->files.token
+                                                                : nullptr;
+             file != nullptr) {
+    *file = value;
   } else if (flag == "--state-dir") {
     options->state_directory = value;
   } else if (flag == "--device") {

@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/channel.h"
 
 namespace assay {
 
 inline constexpr char kWorkerUsage[] =
     "usage: assay-worker --server HOST:PORT [--name NAME] [--state-dir DIR] [--device "
-    "cpu|cuda[:N]|emulated:sm_80] [--calibrate] [--calibration quick|full] "
-    "[--require-wall NAME]... [--require-walls all] [--allow-unsandboxed]";
+    "cpu|cuda[:N]|emulated:sm_80] [--tls-ca FILE] [--tls-cert FILE --tls-key FILE] [--token-file "
+    "FILE] [--calibrate] [--calibration quick|full] [--require-wall NAME]... [--require-walls all] "
+    "[--allow-unsandboxed]";
 
 // What a worker judges on.
 struct WorkerDevice {
@@ -25,6 +27,7 @@ struct WorkerDevice {
 struct WorkerOptions {
   bool help = false;               // --help: nothing else counts
   std::string server;              // --server HOST:PORT; required
+  ChannelFiles files;              // --tls-ca, --tls-cert, --tls-key, --token-file
   std::string name;                // --name; [a-z0-9-]; by default from the host's name
   std::string state_directory;     // --state-dir; by default below the temporary folder
   WorkerDevice device;             // --device: "cpu", "cuda", "cuda:1" or "emulated:sm_80"

@@ -23,6 +23,16 @@ TEST(WorkerOptionsTest, TakesBothForms) {
   EXPECT_THAT(options.state_directory, HasSubstr("w-1"));
 }
 
+TEST(WorkerOptionsTest, TakesFilesOfTheConnection) {
+  ASSERT_OK_AND_ASSIGN(const WorkerOptions options,
+                       ParseWorkerOptions({"--server=judge:7400", "--tls-ca", "/ca",
+                                           "--tls-cert=/c", "--tls-key", "/k", "--token-file=/t"}));
+  EXPECT_EQ(options.files.ca, "/ca");
+  EXPECT_EQ(options.files.certificate, "/c");
+  EXPECT_EQ(options.files.key, "/k");
+  EXPECT_EQ(options.files.token, "/t");
+}
+
 TEST(WorkerOptionsTest, NamesWhatIsWrong) {
   const struct {
     std::vector<std::string> arguments;

@@ -22,7 +22,7 @@ std::vector<Command> AllCommands() {
   std::vector<Command> all;
   for (auto& group : {UpCommands(), SubmitCommands(), EvaluationCommands(), ProblemCommands(),
                       CandidateCommands(), LeaderboardCommands(), GateCommands(), FleetCommands(),
-                      DoctorCommands()}) {
+                      AccessCommands(), DoctorCommands()}) {
     all.insert(all.end(), group.begin(), group.end());
   }
   return all;
@@ -43,7 +43,9 @@ void PrintHelp(const std::vector<Command>& commands, std::ostream& out) {
   out << "assay judges compute kernels.\n\nUsage: assay COMMAND ...\n\n"
       << CommandTable(commands)
       << "\nEvery command takes --server HOST:PORT (or ASSAY_SERVER) and --json; 'assay COMMAND "
-         "--help' tells its flags.\nExit codes: 0 passed, 1 regression, 2 usage, problem or "
+         "--help' tells its flags.\nA server beyond this machine takes --tls-ca FILE (or "
+         "ASSAY_TLS_CA) and a token: --token-file FILE or ASSAY_TOKEN.\nExit codes: 0 passed, 1 "
+         "regression, 2 usage, problem or "
          "infrastructure, 3 inconclusive,\n4 environment invalid, 5 the candidate was judged and "
          "did "
          "not pass.\n";
@@ -112,9 +114,24 @@ int PrintError(absl::Status status, bool json) {
   return kExitError;
 }
 
+std::string FromEnvironment(const char* name, const char* fallback = "") {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : fallback;
+}
+
+absl::StatusOr<Endpoint> ReadServer(const Arguments& arguments) {
+  const std::string address =
+      arguments.Get("server", FromEnvironment("ASSAY_SERVER", "127.0.0.1:7400"));
+  ASSAY_RETURN_IF_ERROR(Annotate(CheckAddress(address), "--server or ASSAY_SERVER"));
+  ChannelFiles files;
+  files.ca = arguments.Get("tls-ca", FromEnvironment("ASSAY_TLS_CA"));
+  files.token = arguments.Get("token-file");
+  return ReadEndpoint(address, files, FromEnvironment("ASSAY_TOKEN"));
+}
+
 absl::StatusOr<int> Run(const Command& command, const std::vector<std::string>& words, bool json) {
   FlagSet flags = command.flags;
-  flags.valued.push_back("server");
+  flags.valued.insert(flags.valued.end(), {"server", "tls-ca", "token-file"});
   flags.switches.insert(flags.switches.end(), {"json", "help"});
   ASSAY_ASSIGN_OR_RETURN(const Arguments arguments, Arguments::Parse(words, flags));
   if (arguments.Has("help")) {
@@ -128,13 +145,8 @@ absl::StatusOr<int> Run(const Command& command, const std::vector<std::string>& 
           "an argument is empty; give a name or a path, or leave it out");
     }
   }
-  const char* from_environment = std::getenv("ASSAY_SERVER");
-  const CommandContext context{
-      arguments,
-      arguments.Get("server", from_environment != nullptr ? from_environment : "127.0.0.1:7400"),
-      json};
-  ASSAY_RETURN_IF_ERROR(Annotate(CheckAddress(context.server), "--server or ASSAY_SERVER"));
-  return command.run(context);
+  ASSAY_ASSIGN_OR_RETURN(Endpoint server, ReadServer(arguments));
+  return command.run({arguments, std::move(server), json});
 }
 
 }  // namespace

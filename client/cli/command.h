@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/channel.h"
 #include "client/cli/arguments.h"
 
 namespace assay {
@@ -15,7 +16,9 @@ namespace assay {
 // What every command gets: its parsed arguments and where the server is.
 struct CommandContext {
   Arguments arguments;
-  std::string server;  // --server, ASSAY_SERVER, or 127.0.0.1:7400
+  // --server, ASSAY_SERVER, or 127.0.0.1:7400; with --tls-ca or ASSAY_TLS_CA, and the token of
+  // --token-file or ASSAY_TOKEN.
+  Endpoint server;
   bool json = false;
 };
 
@@ -23,7 +26,7 @@ struct Command {
   std::string name;   // "submit", "evaluations list"
   std::string usage;  // after the name
   std::string help;   // one line
-  FlagSet flags;      // beside --server and --json
+  FlagSet flags;      // beside --server, --tls-ca, --token-file and --json
   // The exit code; an error is printed (as JSON with --json) and exits 2.
   absl::StatusOr<int> (*run)(const CommandContext& context);
 };
@@ -41,6 +44,7 @@ absl::StatusOr<int64_t> GetListLimit(const CommandContext& context);
 // After a list that was cut: says on stderr how to get the rest. Nothing for an empty token.
 void TellOfMore(const std::string& next_page_token);
 
+std::vector<Command> AccessCommands();
 std::vector<Command> CandidateCommands();
 std::vector<Command> DoctorCommands();
 std::vector<Command> EvaluationCommands();

@@ -61,6 +61,13 @@ TEST(CommandTest, UsageErrorsHaveAReason) {
   ExpectUsageError({"evaluations", "show"}, "expected one evaluation");
   ExpectUsageError({"evaluations", "replay", "a", "b"}, "expected one evaluation");
   ExpectUsageError({"leaderboard", "gelu", "--top", "x"}, "--top must be an integer");
+  ExpectUsageError({"tokens", "create", "ci"}, "--scope is needed");
+  ExpectUsageError({"tokens", "create", "ci", "--scope", "root"}, "--scope takes read, submit");
+  ExpectUsageError({"tokens", "create", "ci", "--scope=read", "--expire-in=soon"},
+                   "--expire-in takes");
+  ExpectUsageError({"up", "--listen", "0.0.0.0:7400"}, "serves this machine alone");
+  ExpectUsageError({"fleet", "list", "--server", "judge:1", "--token-file", "/dev/null"},
+                   "--token-file");
 }
 
 TEST(CommandTest, AGroupOfCommandsListsThem) {

@@ -30,6 +30,24 @@ size_t Width(std::string_view text) {
   return width;
 }
 
+// One line, in which nothing but the colours of Paint reaches the terminal: cells hold text of
+// candidates, and a line break would make a row of its own.
+std::string Cell(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t escape = std::min(text.find("\x1b["), text.size());
+    out += PrintableLine(text.substr(0, escape));
+    text.remove_prefix(escape);
+    if (text.empty()) break;
+    const size_t end = text.find_first_not_of("0123456789", 2);
+    const bool is_colour = end != std::string_view::npos && end > 2 && text[end] == 'm';
+    const size_t length = is_colour ? end + 1 : 2;
+    out += is_colour ? std::string(text.substr(0, length)) : PrintableLine(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
 }  // namespace
 
 bool UseColor() {
@@ -76,9 +94,11 @@ std::string FormatRatio(double ratio) {
   return ratio > 0 ? absl::StrFormat("%.1f %%", 100 * ratio) : "-";
 }
 
-std::string FormatTable(const std::vector<std::vector<std::string>>& rows,
+std::string FormatTable(const std::vector<std::vector<std::string>>& texts,
                         const std::vector<size_t>& right_aligned) {
+  std::vector<std::vector<std::string>> rows = texts;
   std::vector<size_t> widths;
+  for (auto& row : rows) std::transform(row.begin(), row.end(), row.begin(), Cell);
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], Width(row[i]));

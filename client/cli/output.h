@@ -25,8 +25,9 @@ std::string FormatNanoseconds(double ns);
 // "93.1 %"; "-" for values <= 0.
 std::string FormatRatio(double ratio);
 
-// Columns padded to their widest cell; escape sequences have no width. The first row is the
-// heading. Cells of `right_aligned` columns are set flush right.
+// Columns padded to their widest cell. The first row is the heading. Cells of `right_aligned`
+// columns are set flush right. Cells may hold any text: all but colours is made printable, on one
+// line.
 std::string FormatTable(const std::vector<std::vector<std::string>>& rows,
                         const std::vector<size_t>& right_aligned = {});
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "base/strings.h"
 #include "base/text.h"
 #include "client/cli/exit_code.h"
@@ -42,9 +43,16 @@ std::string Indent(const std::string& text, const std::string& by) {
   return out;
 }
 
+// Text of others within a report. What follows a line break stands deeper than any line of the
+// report itself, so that it passes for none.
+std::string Hang(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return absl::StrReplaceAll(Printable(text), {{"\n", "\n      "}});
+}
+
 // "a.cc:3:7: ", of which only what is known: an error of a linker has no place.
 std::string Place(const v1::Diagnostic& diagnostic) {
-  std::string place = Printable(diagnostic.file());
+  std::string place = PrintableLine(diagnostic.file());
   if (diagnostic.line() > 0) {
     absl::StrAppend(&place, place.empty() ? "line " : ":", diagnostic.line());
     if (diagnostic.column() > 0) absl::StrAppend(&place, ":", diagnostic.column());
@@ -64,7 +72,7 @@ void AppendBuild(const v1::BuildReport& build, std::string* out) {
     }
     absl::StrAppend(out, "  ", Place(diagnostic),
                     v1::Diagnostic::Severity_Name(diagnostic.severity()), ": ",
-                    Printable(diagnostic.message()), "\n");
+                    Hang(diagnostic.message()), "\n");
   }
   if (left_out > 0) {
     absl::StrAppend(out, "  and ", left_out, " more diagnostics; --json shows them all\n");
@@ -80,7 +88,7 @@ void AppendVerification(const v1::WorkloadResult& result, std::string* out) {
   if (verification.passed() || verification.outputs_size() == 0) return;
   absl::StrAppend(out, "  ", result.workload(), ": wrong");
   if (!verification.failed_case().empty()) {
-    absl::StrAppend(out, " for inputs '", Printable(verification.failed_case()), "'");
+    absl::StrAppend(out, " for inputs '", PrintableLine(verification.failed_case()), "'");
   }
   if (verification.has_first_mismatch()) {
     const v1::Mismatch& mismatch = verification.first_mismatch();
@@ -128,9 +136,9 @@ std::string Provenance(const v1::Evaluation& evaluation) {
     caveats.insert(result.measurement().caveats().begin(), result.measurement().caveats().end());
   }
   if (evaluation.worker().empty()) return "";
-  return absl::StrCat(measured ? "measured on " : "judged on ", Printable(evaluation.worker()),
-                      caveats.empty() ? "" : "; caveats: ", Printable(absl::StrJoin(caveats, ", ")),
-                      "\n");
+  return absl::StrCat(
+      measured ? "measured on " : "judged on ", PrintableLine(evaluation.worker()),
+      caveats.empty() ? "" : "; caveats: ", PrintableLine(absl::StrJoin(caveats, ", ")), "\n");
 }
 
 std::string MeasurementTable(const v1::Outcome& outcome) {
@@ -198,7 +206,7 @@ std::string ObservedTable(const v1::Outcome& outcome) {
 std::string CandidateTitle(const v1::Evaluation& evaluation) {
   const std::string label = evaluation.candidate_label().empty()
                                 ? LastPart(evaluation.candidate()).substr(0, 8)
-                                : Printable(evaluation.candidate_label());
+                                : PrintableLine(evaluation.candidate_label());
   return absl::StrCat(LastPart(evaluation.problem()), "/", label);
 }
 
@@ -210,9 +218,9 @@ std::string EvaluationLine(const v1::Evaluation& evaluation) {
     absl::StrAppend(&line, " ", outcome.reason());
   } else if (evaluation.state() == v1::FAILED) {
     absl::StrAppend(&line, " ", evaluation.infrastructure_error().reason(), ": ",
-                    Printable(evaluation.infrastructure_error().message()));
+                    PrintableLine(evaluation.infrastructure_error().message()));
   } else if (!evaluation.waiting_reason().empty()) {
-    absl::StrAppend(&line, " (waits: ", Printable(evaluation.waiting_reason()), ")");
+    absl::StrAppend(&line, " (waits: ", PrintableLine(evaluation.waiting_reason()), ")");
   } else if (!evaluation.stage().empty() && evaluation.state() == v1::RUNNING) {
     absl::StrAppend(&line, " ", evaluation.stage());
   }
@@ -234,9 +242,9 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
   // Of what passed only the notes that came after the verdict.
   const size_t notes = outcome.message().find('\n');
   if (outcome.verdict() != v1::PASSED && !outcome.message().empty()) {
-    out += Indent(Printable(outcome.message()), "  ");
+    absl::StrAppend(&out, "  ", Hang(outcome.message()), "\n");
   } else if (notes != std::string::npos) {
-    out += Indent(Printable(outcome.message().substr(notes + 1)), "  ");
+    absl::StrAppend(&out, "  ", Hang(outcome.message().substr(notes + 1)), "\n");
   }
   AppendBuild(outcome.build(), &out);
   for (const v1::WorkloadResult& result : outcome.workload_results()) {
@@ -246,9 +254,9 @@ std::string EvaluationReport(const v1::Evaluation& evaluation) {
   out += Indent(ObservedTable(outcome), "  ");
   if (evaluation.state() == v1::SUCCEEDED) out += Indent(Provenance(evaluation), "  ");
   for (const v1::Finding& finding : outcome.findings()) {
-    absl::StrAppend(&out, "  finding ", Printable(finding.detector()), " (",
-                    v1::Finding::Severity_Name(finding.severity()),
-                    "): ", Printable(finding.evidence()), "\n");
+    absl::StrAppend(&out, "  finding ", PrintableLine(finding.detector()), " (",
+                    v1::Finding::Severity_Name(finding.severity()), "): ", Hang(finding.evidence()),
+                    "\n");
   }
   if (outcome.verdict() != v1::PASSED && !outcome.output_log().empty()) {
     absl::StrAppend(&out, "  output of the candidate:\n",

@@ -26,17 +26,17 @@ std::string ReasonOf(const grpc::Status& status) {
 
 }  // namespace
 
-Connection::Connection(const std::string& address) : address_(address) {
+Connection::Connection(const Endpoint& endpoint) : address_(endpoint.address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytesMax));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  const auto channel =
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  const auto channel = MakeChannel(endpoint, arguments);
   problems_ = v1::ProblemService::NewStub(channel);
   candidates_ = v1::CandidateService::NewStub(channel);
   evaluations_ = v1::EvaluationService::NewStub(channel);
   leaderboard_ = v1::LeaderboardService::NewStub(channel);
   fleet_ = v1::FleetService::NewStub(channel);
+  access_ = v1::AccessService::NewStub(channel);
 }
 
 std::unique_ptr<grpc::ClientContext> Connection::Context(absl::Duration timeout) {

@@ -11,19 +11,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "assay/v1/access.grpc.pb.h"
 #include "assay/v1/candidate.grpc.pb.h"
 #include "assay/v1/evaluation.grpc.pb.h"
 #include "assay/v1/fleet.grpc.pb.h"
 #include "assay/v1/leaderboard.grpc.pb.h"
 #include "assay/v1/problem.grpc.pb.h"
+#include "base/channel.h"
 
 namespace assay {
 
 // Not thread-safe.
 class Connection {
  public:
-  // `address` is HOST:PORT. Nothing is sent yet.
-  explicit Connection(const std::string& address);
+  // Nothing is sent yet.
+  explicit Connection(const Endpoint& endpoint);
 
   // The status of a finished call as absl::Status with the server's reason; an unreachable server
   // gets reason SERVER_UNREACHABLE and a hint.
@@ -48,6 +50,7 @@ class Connection {
   v1::EvaluationService::Stub& evaluations() { return *evaluations_; }
   v1::LeaderboardService::Stub& leaderboard() { return *leaderboard_; }
   v1::FleetService::Stub& fleet() { return *fleet_; }
+  v1::AccessService::Stub& access() { return *access_; }
 
  private:
   std::string address_;
@@ -56,6 +59,7 @@ class Connection {
   std::unique_ptr<v1::EvaluationService::Stub> evaluations_;
   std::unique_ptr<v1::LeaderboardService::Stub> leaderboard_;
   std::unique_ptr<v1::FleetService::Stub> fleet_;
+  std::unique_ptr<v1::AccessService::Stub> access_;
 };
 
 // True for states that do not change any more.

@@ -23,7 +23,7 @@ std::string Details(const google::protobuf::Message& detail) {
 TEST(ToStatusTest, TheReasonComesThrough) {
   v1::ErrorDetail detail;
   detail.set_reason("EVALUATION_FINISHED");
-  const absl::Status status = Connection("127.0.0.1:1")
+  const absl::Status status = Connection({.address = "127.0.0.1:1"})
                                   .ToStatus(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
                                                          "it is final", Details(detail)));
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kFailedPrecondition));
@@ -35,7 +35,7 @@ TEST(ToStatusTest, WithoutAReasonOfTheServer) {
   v1::ErrorDetail empty;
   v1::Problem foreign;
   foreign.set_name("problems/x");
-  const Connection connection("127.0.0.1:1");
+  const Connection connection({.address = "127.0.0.1:1"});
   const std::string cases[] = {"", "\xff\xff", Details(empty), Details(foreign)};
   for (const std::string& details : cases) {
     const absl::Status status =
@@ -68,7 +68,7 @@ TEST(CreateTest, ARepetitionCannotCreateTwice) {
   builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  Connection connection(absl::StrCat("127.0.0.1:", port));
+  Connection connection({.address = absl::StrCat("127.0.0.1:", port)});
   ASSERT_OK_AND_ASSIGN(const v1::Evaluation first, connection.Create({}));
   EXPECT_EQ(first.name(), "evaluations/e1");
   ASSERT_EQ(service.request_ids.size(), 2u);

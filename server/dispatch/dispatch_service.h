@@ -11,11 +11,13 @@ class Service;
 
 namespace assay {
 
+class AccessControl;
 class Dispatcher;
 
 // `dispatcher` must outlive the server that the service is registered with. Including
-// <grpcpp/grpcpp.h> is the caller's job.
-std::unique_ptr<grpc::Service> NewDispatchService(Dispatcher* dispatcher);
+// <grpcpp/grpcpp.h> is the caller's job. `access` may be null, in tests: every worker is let in.
+std::unique_ptr<grpc::Service> NewDispatchService(Dispatcher* dispatcher,
+                                                  AccessControl* access = nullptr);
 
 }  // namespace assay
 

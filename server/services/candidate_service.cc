@@ -27,9 +27,7 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     if (request->candidate().ByteSizeLong() > limits::kInlineAdmissionBytesMax) {
       return call.ContinueOn(services_.reads, create);
     }
-    grpc::ServerUnaryReactor* reactor = call.reactor();
-    create();
-    return reactor;
+    return call.Run(create);
   }
 
   grpc::ServerUnaryReactor* GetCandidate(grpc::CallbackServerContext* context,

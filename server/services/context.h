@@ -11,6 +11,7 @@ class Service;
 
 namespace assay {
 
+class AccessControl;
 class Admission;
 class CandidateCache;
 class Catalogue;
@@ -35,6 +36,7 @@ struct ServiceContext {
   const Admission* admission = nullptr;
   WatchHub* watches = nullptr;
   Metrics* metrics = nullptr;
+  AccessControl* access = nullptr;  // null, in tests alone: everything is allowed
 };
 
 }  // namespace assay

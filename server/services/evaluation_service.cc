@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/strings.h"
+#include "server/access/access_control.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/services/admission.h"
 #include "server/services/catalogue.h"
@@ -59,12 +60,12 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
       });
     }
     // Nothing to read: the common case of an inline candidate stays on this thread.
-    grpc::ServerUnaryReactor* reactor = call.reactor();
-    CreateOne(
-        call,
-        services_.admission->Admit(Own(request), cached->candidate.get(), cached->baseline.get()),
-        bytes, response);
-    return reactor;
+    return call.Run([&] {
+      CreateOne(
+          call,
+          services_.admission->Admit(Own(request), cached->candidate.get(), cached->baseline.get()),
+          bytes, response);
+    });
   }
 
   grpc::ServerUnaryReactor* BatchCreateEvaluations(
@@ -129,24 +130,34 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
   grpc::ServerUnaryReactor* CancelEvaluation(grpc::CallbackServerContext* context,
                                              const v1::CancelEvaluationRequest* request,
                                              v1::Evaluation* response) override {
-    const UnaryCall call(services_, context, Rpc::kCancelEvaluation);
+    const UnaryCall call(services_, context, Rpc::kCancelEvaluation, request->name());
     const absl::Status valid = CheckResourceName("evaluations/", request->name());
     if (!valid.ok()) return call.FinishNow(valid);
-    grpc::ServerUnaryReactor* reactor = call.reactor();
-    services_.dispatcher->Cancel(request->name(),
-                                 [call, response](absl::StatusOr<v1::Evaluation> cancelled) {
-                                   if (cancelled.ok()) response->Swap(&*cancelled);
-                                   call.Finish(cancelled.status());
-                                 });
-    return reactor;
+    if (!call.has_token()) return call.Run([&] { Cancel(call, request->name(), response); });
+    return call.ContinueOn(services_.reads, [this, call, request, response] {
+      const auto stored = services_.store->GetEvaluation(request->name(), false);
+      if (!stored.ok()) return call.Finish(stored.status());
+      if (stored->creator() != call.token()) {
+        const absl::Status allowed = call.DemandAdmin("cancelling an evaluation of another token");
+        if (!allowed.ok()) return call.Finish(allowed);
+      }
+      Cancel(call, request->name(), response);
+    });
   }
 
   grpc::ServerWriteReactor<v1::WatchEvaluationResponse>* WatchEvaluation(
       grpc::CallbackServerContext* context, const v1::WatchEvaluationRequest* request) override {
-    return WatchReactor::Start(services_, *request);
+    return WatchReactor::Start(services_, *context, *request);
   }
 
  private:
+  void Cancel(const UnaryCall& call, const std::string& name, v1::Evaluation* response) {
+    services_.dispatcher->Cancel(name, [call, response](absl::StatusOr<v1::Evaluation> cancelled) {
+      if (cancelled.ok()) response->Swap(&*cancelled);
+      call.Finish(cancelled.status());
+    });
+  }
+
   // Nothing when a named candidate is not in memory.
   std::optional<NamedCandidates> CachedCandidates(const v1::CreateEvaluationRequest& request) {
     NamedCandidates named;
@@ -268,17 +279,25 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
     const size_t count = evaluations.size();
     const absl::Status capacity = services_.dispatcher->CheckCapacity(count);
     if (!capacity.ok()) return call.Finish(capacity);
+    const std::vector<std::string> counted = SetCreator(call, &evaluations);
+    const absl::Status quota =
+        counted.empty() ? absl::OkStatus() : services_.access->AddUnfinished(call.token(), counted);
+    if (!quota.ok()) return call.Finish(quota);
     const absl::Status room = services_.writes->Acquire(count, bytes);
-    if (!room.ok()) return call.Finish(room);
+    if (!room.ok()) {
+      ForgetCounted(call, counted, room);
+      return call.Finish(room);
+    }
     services_.store->CreateEvaluations(
-        std::move(evaluations), [this, call, count, bytes,
-                                 respond](absl::StatusOr<std::vector<CreatedEvaluation>> created) {
+        std::move(evaluations), [this, call, count, bytes, respond,
+                                 counted](absl::StatusOr<std::vector<CreatedEvaluation>> created) {
           // Queueing and answering a group takes as long as storing it; on the writer's thread one
           // core would wait for the other.
-          auto reply = [this, call, count, bytes, respond,
+          auto reply = [this, call, count, bytes, respond, counted,
                         created = std::make_shared<absl::StatusOr<std::vector<CreatedEvaluation>>>(
                             std::move(created))] {
             services_.writes->Release(count, bytes);
+            ForgetCounted(call, counted, *created);
             if (created->ok()) {
               Enqueue(**created);
               respond(**created);
@@ -287,6 +306,31 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
           };
           if (!services_.replies->Submit(reply).ok()) reply();
         });
+  }
+
+  // Names of the evaluations that a token's quota counts; none without a token.
+  static std::vector<std::string> SetCreator(const UnaryCall& call,
+                                             std::vector<NewEvaluation>* evaluations) {
+    std::vector<std::string> names;
+    if (!call.has_token()) return names;
+    for (NewEvaluation& each : *evaluations) {
+      each.evaluation.set_creator(call.token());
+      names.push_back(each.evaluation.name());
+    }
+    return names;
+  }
+
+  // Takes from the quota what was counted and is not unfinished: all after a failure, otherwise
+  // those that existed under another name or were answered at once.
+  void ForgetCounted(const UnaryCall& call, const std::vector<std::string>& counted,
+                     const absl::StatusOr<std::vector<CreatedEvaluation>>& created) {
+    for (size_t i = 0; i < counted.size(); ++i) {
+      if (created.ok() && !(*created)[i].existed &&
+          (*created)[i].evaluation.state() == v1::QUEUED) {
+        continue;
+      }
+      services_.access->RemoveUnfinished(call.token(), counted[i]);
+    }
   }
 
   void Enqueue(std::vector<CreatedEvaluation>& created) {

@@ -25,28 +25,28 @@ class FleetServiceImpl final : public v1::FleetService::CallbackService {
                                         const v1::ListWorkersRequest* request,
                                         v1::ListWorkersResponse* response) override {
     const UnaryCall call(services_, context, Rpc::kListWorkers);
-    return call.FinishNow(List(*request, response));
+    return call.FinishWith([&] { return List(*request, response); });
   }
 
   grpc::ServerUnaryReactor* GetWorker(grpc::CallbackServerContext* context,
                                       const v1::GetWorkerRequest* request,
                                       v1::Worker* response) override {
     const UnaryCall call(services_, context, Rpc::kGetWorker);
-    return call.FinishNow(Get(request->name(), response));
+    return call.FinishWith([&] { return Get(request->name(), response); });
   }
 
   grpc::ServerUnaryReactor* DrainWorker(grpc::CallbackServerContext* context,
                                         const v1::DrainWorkerRequest* request,
                                         v1::Worker* response) override {
-    const UnaryCall call(services_, context, Rpc::kDrainWorker);
-    return call.FinishNow(SetDraining(request->name(), true, response));
+    const UnaryCall call(services_, context, Rpc::kDrainWorker, request->name());
+    return call.FinishWith([&] { return SetDraining(request->name(), true, response); });
   }
 
   grpc::ServerUnaryReactor* UndrainWorker(grpc::CallbackServerContext* context,
                                           const v1::UndrainWorkerRequest* request,
                                           v1::Worker* response) override {
-    const UnaryCall call(services_, context, Rpc::kUndrainWorker);
-    return call.FinishNow(SetDraining(request->name(), false, response));
+    const UnaryCall call(services_, context, Rpc::kUndrainWorker, request->name());
+    return call.FinishWith([&] { return SetDraining(request->name(), false, response); });
   }
 
  private:

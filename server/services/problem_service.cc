@@ -61,7 +61,7 @@ class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
   grpc::ServerUnaryReactor* CreateProblem(grpc::CallbackServerContext* context,
                                           const v1::CreateProblemRequest* request,
                                           v1::Problem* response) override {
-    const UnaryCall call(services_, context, Rpc::kCreateProblem);
+    const UnaryCall call(services_, context, Rpc::kCreateProblem, request->problem().name());
     return call.ContinueOn(services_.reads, [this, call, request, response] {
       v1::Problem problem = request->problem();
       const absl::Status valid = services_.admission->AdmitProblem(&problem);

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status.h"
+#include "server/access/call_facts.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/executor.h"
 #include "server/grpc_status.h"
@@ -16,8 +17,11 @@
 namespace assay {
 
 WatchReactor* WatchReactor::Start(const ServiceContext& services,
+                                  const grpc::CallbackServerContext& context,
                                   const v1::WatchEvaluationRequest& request) {
-  auto reactor = std::make_shared<WatchReactor>(services, request.name(), request.after_revision());
+  auto reactor = std::make_shared<WatchReactor>(
+      services, BeginCall(services.access, context, RpcName(Rpc::kWatchEvaluation), request.name()),
+      request.name(), request.after_revision());
   WatchReactor* const raw = reactor.get();
   raw->self_ = std::move(reactor);
   // Kept alive here too: a failure may finish the stream before this function returns.
@@ -27,14 +31,17 @@ WatchReactor* WatchReactor::Start(const ServiceContext& services,
   return raw;
 }
 
-WatchReactor::WatchReactor(const ServiceContext& services, std::string name, int64_t after_revision)
+WatchReactor::WatchReactor(const ServiceContext& services, std::shared_ptr<CallAccess> caller,
+                           std::string name, int64_t after_revision)
     : services_(services),
+      caller_(std::move(caller)),
       name_(std::move(name)),
       start_(services.clock->Monotonic()),
       after_revision_(after_revision),
       cursor_(after_revision) {}
 
 absl::Status WatchReactor::Open(const v1::WatchEvaluationRequest& request) {
+  if (caller_ != nullptr) ASSAY_RETURN_IF_ERROR(caller_->refusal);
   ASSAY_RETURN_IF_ERROR(CheckResourceName("evaluations/", name_));
   if (request.after_revision() < 0) {
     return ErrorWithReason(absl::StatusCode::kInvalidArgument, "REVISION_INVALID",
@@ -106,10 +113,17 @@ void WatchReactor::Close(const absl::Status& status) {
 
 void WatchReactor::Advance() {
   bool write = false;
-  absl::Status status;
+  // A token may end while its stream is open.
+  absl::Status status = caller_ == nullptr || !caller_->refusal.ok()
+                            ? absl::OkStatus()
+                            : services_.access->Recheck(*caller_);
   {
     absl::MutexLock lock(&mutex_);
     if (writing_ || finished_) return;
+    if (!status.ok()) {
+      closing_ = true;
+      close_status_ = status;
+    }
     EvaluationSnapshot snapshot = closing_ ? nullptr : cursor_.Take();
     if (snapshot != nullptr) {
       *response_.mutable_evaluation() = *snapshot;
@@ -127,7 +141,8 @@ void WatchReactor::Advance() {
   services_.metrics->CountRpc(Rpc::kWatchEvaluation, status.code(),
                               services_.clock->Monotonic() - start_);
   // The last use of *this: OnDone may follow at once.
-  Finish(status.ok() ? grpc::Status::OK : ToGrpcStatus(status));
+  EndCall(services_.access, caller_.get(), status.code(),
+          [this, status] { Finish(status.ok() ? grpc::Status::OK : ToGrpcStatus(status)); });
 }
 
 }  // namespace assay

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "assay/v1/evaluation.pb.h"
+#include "server/access/access_control.h"
 #include "server/services/context.h"
 #include "server/services/watch_hub.h"
 
@@ -23,9 +24,11 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchEvaluationRe
                            public std::enable_shared_from_this<WatchReactor> {
  public:
   static WatchReactor* Start(const ServiceContext& services,
+                             const grpc::CallbackServerContext& context,
                              const v1::WatchEvaluationRequest& request);
 
-  WatchReactor(const ServiceContext& services, std::string name, int64_t after_revision);
+  WatchReactor(const ServiceContext& services, std::shared_ptr<CallAccess> caller, std::string name,
+               int64_t after_revision);
 
   void OnChange(EvaluationSnapshot snapshot) override;
   void OnHubShutdown() override;
@@ -42,6 +45,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchEvaluationRe
   void Advance();
 
   const ServiceContext services_;
+  const std::shared_ptr<CallAccess> caller_;  // null: anybody
   const std::string name_;
   const absl::Duration start_;
   const int64_t after_revision_;

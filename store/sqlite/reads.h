@@ -33,6 +33,8 @@ absl::StatusOr<Listed<v1::Evaluation>> ReadEvaluations(
 absl::StatusOr<v1::Evaluation> ReadByIdentity(Connection& db, std::string_view identity);
 absl::StatusOr<std::vector<UnfinishedEvaluation>> ReadUnfinished(Connection& db);
 absl::StatusOr<std::vector<v1::Worker>> ReadWorkers(Connection& db);
+absl::StatusOr<std::vector<StoredToken>> ReadTokens(Connection& db);
+absl::StatusOr<Listed<v1::AccessEvent>> ReadAccessEvents(Connection& db, const Page& page);
 
 // Inside a transaction, so that all its parts are of one moment.
 absl::StatusOr<RanOn> ReadRanOn(Connection& db, std::string_view name);

@@ -26,9 +26,11 @@ namespace {
 class SqliteStore : public Store {
  public:
   SqliteStore(UniqueFd lock, std::string path, std::unique_ptr<Connection> writer,
-              Writer::Options writer_options, std::unique_ptr<ReaderPool> readers)
+              Writer::Options writer_options, std::unique_ptr<ReaderPool> readers,
+              size_t access_events_max)
       : lock_(std::move(lock)),
         path_(std::move(path)),
+        access_events_max_(static_cast<int64_t>(access_events_max)),
         writer_(std::move(writer), std::move(writer_options)),
         readers_(std::move(readers)) {}
 
@@ -62,6 +64,15 @@ class SqliteStore : public Store {
   }
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override {
     writer_.Enqueue(NewRecordWorker(std::move(worker), std::move(done)));
+  }
+  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override {
+    writer_.Enqueue(NewCreateToken(std::move(token), std::move(done)));
+  }
+  void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override {
+    writer_.Enqueue(NewRevokeToken(std::move(name), time, std::move(done)));
+  }
+  void RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) override {
+    writer_.Enqueue(NewRecordAccessEvent(std::move(event), access_events_max_, std::move(done)));
   }
 
   absl::StatusOr<v1::Problem> GetProblem(std::string_view name, int version) override {
@@ -106,6 +117,12 @@ class SqliteStore : public Store {
   absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override {
     return ReadWorkers(*readers_->Acquire());
   }
+  absl::StatusOr<std::vector<StoredToken>> ListTokens() override {
+    return ReadTokens(*readers_->Acquire());
+  }
+  absl::StatusOr<Listed<v1::AccessEvent>> ListAccessEvents(const Page& page) override {
+    return ReadAccessEvents(*readers_->Acquire(), page);
+  }
 
   absl::Status PublishCopy(const std::string& path) override {
     absl::MutexLock lock(&publish_mutex_);
@@ -119,6 +136,7 @@ class SqliteStore : public Store {
   // is free for another process.
   const UniqueFd lock_;
   const std::string path_;
+  const int64_t access_events_max_;
   Writer writer_;
   const std::unique_ptr<ReaderPool> readers_;
   absl::Mutex publish_mutex_;  // serializes PublishCopy: two copies would share a temporary file
@@ -161,7 +179,8 @@ absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStoreWith(const SqliteStoreOpti
                              ? "avoided: one connection writes and checkpoints"
                              : "fixed"}});
   return std::make_unique<SqliteStore>(std::move(lock), path, std::move(writer),
-                                       std::move(writer_options), std::move(readers));
+                                       std::move(writer_options), std::move(readers),
+                                       options.access_events_max);
 }
 
 absl::StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const SqliteStoreOptions& options) {

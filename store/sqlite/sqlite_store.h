@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/limits.h"
 #include "store/store.h"
 
 namespace assay {
@@ -20,6 +21,8 @@ struct SqliteStoreOptions {
   // Called on the writer's thread after each group of writes that became durable: how many there
   // were, and how long the commit took. Must not block.
   std::function<void(size_t operations, absl::Duration commit)> on_commit = nullptr;
+  // Kept of acts, and as many of refusals.
+  size_t access_events_max = limits::kAccessEventsMax;
 };
 
 // Opens, migrates and locks the data folder. FAILED_PRECONDITION with reason DATA_FOLDER_IN_USE

@@ -268,6 +268,54 @@ TEST_F(SqliteStoreTest, AFailedPublicationKeepsTheOldCopy) {
   EXPECT_EQ(*Look(copy)->QueryInt("PRAGMA user_version"), Migrations().back().version);
 }
 
+v1::AccessEvent Event(const std::string& method) {
+  v1::AccessEvent event;
+  event.set_method(method);
+  return event;
+}
+
+TEST_F(SqliteStoreTest, ThePublishedCopyHasNoTokensAndNoAccessEvents) {
+  std::unique_ptr<Store> store = Open();
+  StoredToken token;
+  token.token.set_name("tokens/ci-of-the-secret-team");
+  token.digest = "digest-that-stays-here";
+  ASSERT_OK(Await<v1::Token>([&](auto done) { store->CreateToken(token, std::move(done)); }));
+  ASSERT_OK(Await<v1::AccessEvent>([&](auto done) {
+    store->RecordAccessEvent({Event("event-that-stays-here")}, std::move(done));
+  }));
+  const std::string copy = directory_.path() + "/published.db";
+  ASSERT_OK(store->PublishCopy(copy));
+  EXPECT_EQ(*Look(copy)->QueryInt("SELECT COUNT(*) FROM tokens"), 0);
+  EXPECT_EQ(*Look(copy)->QueryInt("SELECT COUNT(*) FROM access_events"), 0);
+  // Nor in pages that were freed.
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(copy, 64 << 20));
+  for (const char* text : {"ci-of-the-secret-team", "digest-that-stays", "event-that-stays"}) {
+    EXPECT_EQ(bytes.find(text), std::string::npos) << text;
+  }
+  ASSERT_OK_AND_ASSIGN(const auto kept, store->ListTokens());
+  EXPECT_EQ(kept.size(), 1u);
+}
+
+TEST_F(SqliteStoreTest, TheNewestAccessEventsOfEachKindAreKept) {
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Store> store,
+                       OpenSqliteStore({.directory = data(), .access_events_max = 3}));
+  const auto record = [&](const std::string& method, bool refused) {
+    ASSERT_OK(Await<v1::AccessEvent>([&](auto done) {
+      store->RecordAccessEvent({Event(method), refused}, std::move(done));
+    }));
+  };
+  record("act1", false);
+  for (int i = 2; i <= 6; ++i) record(absl::StrCat("refusal", i), true);
+  record("act7", false);
+  ASSERT_OK_AND_ASSIGN(const auto listed, store->ListAccessEvents({}));
+  std::vector<std::string> methods;
+  for (const v1::AccessEvent& event : listed.items) {
+    methods.push_back(absl::StrCat(event.number(), " ", event.method()));
+  }
+  EXPECT_THAT(methods,
+              ::testing::ElementsAre("7 act7", "6 refusal6", "5 refusal5", "4 refusal4", "1 act1"));
+}
+
 TEST_F(SqliteStoreTest, ARecordThatDoesNotParseIsReported) {
   std::unique_ptr<Store> store = Open();
   ASSERT_OK(CreateProblem(*store, MakeProblem("gelu")));

@@ -31,6 +31,12 @@ std::unique_ptr<WriteOperation> NewRecordAttemptEnd(AttemptEnd end, StoreDone<v1
 std::unique_ptr<WriteOperation> NewRecordCancel(std::string evaluation, absl::Time time,
                                                 StoreDone<v1::Evaluation> done);
 std::unique_ptr<WriteOperation> NewRecordWorker(v1::Worker worker, StoreDone<bool> done);
+std::unique_ptr<WriteOperation> NewCreateToken(StoredToken token, StoreDone<v1::Token> done);
+std::unique_ptr<WriteOperation> NewRevokeToken(std::string name, absl::Time time,
+                                               StoreDone<v1::Token> done);
+// Keeps the newest `kept_max` events of its kind.
+std::unique_ptr<WriteOperation> NewRecordAccessEvent(NewAccessEvent event, int64_t kept_max,
+                                                     StoreDone<v1::AccessEvent> done);
 
 // --- Shared by the operations.
 

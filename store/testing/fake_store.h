@@ -71,6 +71,10 @@ class FakeStore : public Store {
   void RecordCancel(std::string evaluation, absl::Time time,
                     StoreDone<v1::Evaluation> done) override;
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override;
+  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override;
+  void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override;
+  // Keeps all.
+  void RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) override;
 
   absl::StatusOr<v1::Problem> GetProblem(std::string_view name, int version) override;
   absl::StatusOr<Listed<v1::Problem>> ListProblems(const Page& page) override;
@@ -87,6 +91,8 @@ class FakeStore : public Store {
   absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
       const LeaderboardQuery& query) override;
   absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override;
+  absl::StatusOr<std::vector<StoredToken>> ListTokens() override;
+  absl::StatusOr<Listed<v1::AccessEvent>> ListAccessEvents(const Page& page) override;
   // Only remembers the path.
   absl::Status PublishCopy(const std::string& path) override;
   // Ends a BlockWrites.
@@ -163,6 +169,8 @@ class FakeStore : public Store {
   std::map<std::string, Known> requests_;
   std::set<size_t> unfinished_;
   std::map<std::string, v1::Worker> workers_;
+  std::map<std::string, StoredToken> tokens_;
+  std::vector<v1::AccessEvent> access_events_;
   std::vector<std::string> published_paths_;
 
   std::thread thread_;

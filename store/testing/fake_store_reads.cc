@@ -303,6 +303,31 @@ absl::StatusOr<std::vector<v1::Worker>> FakeStore::ListWorkers() {
   return workers;
 }
 
+absl::StatusOr<std::vector<StoredToken>> FakeStore::ListTokens() {
+  absl::MutexLock lock(&data_mutex_);
+  std::vector<StoredToken> tokens;
+  for (const auto& [name, token] : tokens_) tokens.push_back(token);
+  return tokens;
+}
+
+absl::StatusOr<Listed<v1::AccessEvent>> FakeStore::ListAccessEvents(const Page& page) {
+  absl::MutexLock lock(&data_mutex_);
+  int64_t number = static_cast<int64_t>(access_events_.size());
+  if (!page.after.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(number, DecodeNumericPageToken(kAccessEventPages, page.after));
+    number = std::min(number - 1, static_cast<int64_t>(access_events_.size()));
+  }
+  Listed<v1::AccessEvent> listed;
+  for (; number > 0; --number) {
+    if (static_cast<int>(listed.items.size()) == ClampPageSize(page.size)) {
+      listed.next = EncodePageToken(kAccessEventPages, absl::StrCat(number + 1));
+      break;
+    }
+    listed.items.push_back(access_events_[static_cast<size_t>(number - 1)]);
+  }
+  return listed;
+}
+
 absl::Status FakeStore::PublishCopy(const std::string& path) {
   absl::MutexLock lock(&data_mutex_);
   published_paths_.push_back(path);

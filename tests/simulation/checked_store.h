@@ -44,6 +44,15 @@ class CheckedStore : public Store {
   void RecordCancel(std::string evaluation, absl::Time time,
                     StoreDone<v1::Evaluation> done) override;
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override;
+  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override {
+    control_->disk.CreateToken(std::move(token), std::move(done));
+  }
+  void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override {
+    control_->disk.RevokeToken(std::move(name), time, std::move(done));
+  }
+  void RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) override {
+    control_->disk.RecordAccessEvent(std::move(event), std::move(done));
+  }
 
   absl::StatusOr<v1::Problem> GetProblem(std::string_view name, int version) override {
     if (control_->fail_read()) return ReadFailure();
@@ -84,6 +93,12 @@ class CheckedStore : public Store {
   }
   absl::StatusOr<std::vector<v1::Worker>> ListWorkers() override {
     return control_->disk.ListWorkers();
+  }
+  absl::StatusOr<std::vector<StoredToken>> ListTokens() override {
+    return control_->disk.ListTokens();
+  }
+  absl::StatusOr<Listed<v1::AccessEvent>> ListAccessEvents(const Page& page) override {
+    return control_->disk.ListAccessEvents(page);
   }
   absl::Status PublishCopy(const std::string& path) override {
     return control_->disk.PublishCopy(path);

@@ -46,7 +46,7 @@ BANNED = [
 # Where reasons are documented, and upper-case words of the sources that are none.
 REASONS = "proto/README.md"
 NOT_REASONS = {
-    "ASSAY_CUDA_DRIVER", "ASSAY_SERVER", "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "HOME", "NO_COLOR", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME",  # environment
+    "ASSAY_CUDA_DRIVER", "ASSAY_SERVER", "ASSAY_TLS_CA", "ASSAY_TOKEN", "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "HOME", "NO_COLOR", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME",  # environment
     "BEGIN", "COMMIT", "ROLLBACK",  # SQL
     "BUILD", "MEASURE",  # stages
     "ALL", "CPP", "DRAM", "NULL", "RANKED", "RLIMIT_AS", "SHA256", "SIG",

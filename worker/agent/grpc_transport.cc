@@ -41,7 +41,7 @@ void SetDeadline(absl::Duration timeout, grpc::ClientContext* context) {
 
 class GrpcTransport : public DispatchTransport {
  public:
-  explicit GrpcTransport(const std::string& server) {
+  explicit GrpcTransport(const Endpoint& server) {
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectMinMs);
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kReconnectMinMs);
@@ -50,8 +50,7 @@ class GrpcTransport : public DispatchTransport {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     arguments.SetMaxReceiveMessageSize(static_cast<int>(limits::kMessageBytesMax));
     arguments.SetMaxSendMessageSize(static_cast<int>(limits::kMessageBytesMax));
-    stub_ = DispatchService::NewStub(
-        grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments));
+    stub_ = DispatchService::NewStub(MakeChannel(server, arguments));
   }
 
   absl::Status Register(const internal::v1::RegisterWorkerRequest& request, absl::Duration timeout,
@@ -113,7 +112,7 @@ class GrpcTransport : public DispatchTransport {
 
 }  // namespace
 
-std::unique_ptr<DispatchTransport> MakeGrpcTransport(const std::string& server) {
+std::unique_ptr<DispatchTransport> MakeGrpcTransport(const Endpoint& server) {
   return std::make_unique<GrpcTransport>(server);
 }
 

@@ -41,7 +41,7 @@ class GrpcTransportTest : public ::testing::Test {
     builder.RegisterService(&coordinator_);
     server_ = builder.BuildAndStart();
     ASSERT_NE(server_, nullptr);
-    transport_ = MakeGrpcTransport(absl::StrCat("127.0.0.1:", port));
+    transport_ = MakeGrpcTransport({.address = absl::StrCat("127.0.0.1:", port)});
   }
 
   absl::Status Register() {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/channel.h"
 
 namespace assay {
 
@@ -44,8 +45,8 @@ class DispatchTransport {
   virtual void CancelAcquire() = 0;
 };
 
-// Over gRPC to `server` ("HOST:PORT"). Connects lazily and again after a restart of the server.
-std::unique_ptr<DispatchTransport> MakeGrpcTransport(const std::string& server);
+// Over gRPC. Connects lazily and again after a restart of the server.
+std::unique_ptr<DispatchTransport> MakeGrpcTransport(const Endpoint& server);
 
 }  // namespace assay
 

@@ -35,13 +35,13 @@ absl::StatusOr<int> RunShow(const CommandContext& context) {
     return kExitPassed;
   }
   std::cout << candidate.name() << "  " << candidate.spec().problem() << "/"
-            << Printable(candidate.spec().label()) << "\ndigest " << candidate.digest() << "\n";
+            << PrintableLine(candidate.spec().label()) << "\ndigest " << candidate.digest() << "\n";
   if (!candidate.clone_of().empty()) {
     std::cout << "NOTICE the same code as " << candidate.clone_of()
               << " but for comments, layout and names; they share one place on leaderboards\n";
   }
   for (const v1::SourceFile& file : candidate.files()) {
-    std::cout << "\n--- " << Printable(file.path()) << "\n" << Printable(file.content());
+    std::cout << "\n--- " << PrintableLine(file.path()) << "\n" << Printable(file.content());
   }
   return kExitPassed;
 }

@@ -81,8 +81,8 @@ void CheckServer(const CommandContext& context, std::vector<DoctorCheck>* checks
       Connection::Context(absl::Seconds(3)).get(), request, &response));
   checks->push_back({"server", status.ok(), false,
                      status.ok()
-                         ? absl::StrCat(context.server, ", ", response.workers_size(), " workers")
-                         : absl::StrCat("none at ", context.server)});
+                         ? absl::StrCat(context.server.address, ", ", response.workers_size(), " workers")
+                         : absl::StrCat("none at ", context.server.address)});
 }
 
 void PrintJson(const std::vector<DoctorCheck>& checks) {

@@ -79,6 +79,12 @@ absl::StatusOr<UpOptions> ReadOptions(const CommandContext& context) {
   options.publish_db = context.arguments.Get("publish-db");
   options.worker_name = context.arguments.Get("name");
   ASSAY_RETURN_IF_ERROR(Annotate(CheckListenAddress(options.listen), "--listen"));
+  if (!IsLoopback(options.listen)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--listen ", options.listen,
+        ": 'assay up' serves this machine alone; for others run assay-server with "
+        "--tls-cert and --tls-key, and assay-worker (README, \"Beyond one machine\")"));
+  }
   if (!options.metrics_listen.empty()) {
     ASSAY_RETURN_IF_ERROR(Annotate(CheckListenAddress(options.metrics_listen), "--metrics-listen"));
   }
