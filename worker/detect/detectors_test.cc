@@ -20,9 +20,9 @@ TEST(DetectorsTest, NamesAreDistinctAndStable) {
                          "device_checks", "order_dependence", "stale_output", "carried_state",
                          "clock_dependence", "hidden_work", "faster_than_ceiling",
                          "derived_answers", "device_timers", "idle_launch", "precision_downgrade",
-                         "bimodal_times", "approximation_dependence", "fp_environment", "device_instructions",
-                         "precision_instructions", "library_calls", "embedded_binary",
-                         "forbidden_source", "reviewer_text"));
+                         "bimodal_times", "approximation_dependence", "fp_environment",
+                         "device_instructions", "precision_instructions", "library_calls",
+                         "embedded_binary", "forbidden_source", "reviewer_text"));
 }
 
 // A wrong output in one order is proof; sums that round differently are worth knowing, no more.
