@@ -16,6 +16,7 @@ std::string ProblemDigest(const v1::Problem& problem) {
   contract.clear_summary();
   contract.clear_digest();
   contract.clear_create_time();
+  contract.clear_audit();
   std::sort(contract.mutable_files()->begin(), contract.mutable_files()->end(),
             [](const v1::SourceFile& a, const v1::SourceFile& b) { return a.path() < b.path(); });
   std::string bytes;

@@ -85,11 +85,12 @@ constexpr MetricInfo kGroup = {"assay_store_group_operations", MetricType::Histo
 
 constexpr size_t kRpcCount = static_cast<size_t>(Rpc::kCount);
 constexpr const char* kRpcNames[kRpcCount] = {
-    "CreateProblem",  "GetProblem",      "ListProblems",     "CreateCandidate",
-    "GetCandidate",   "ListCandidates",  "CreateEvaluation", "BatchCreateEvaluations",
-    "GetEvaluation",  "ListEvaluations", "CancelEvaluation", "WatchEvaluation",
-    "GetLeaderboard", "ListWorkers",     "GetWorker",        "DrainWorker",
-    "UndrainWorker",
+    "CreateProblem",      "GetProblem",       "ListProblems",
+    "RecordProblemAudit", "CreateCandidate",  "GetCandidate",
+    "ListCandidates",     "CreateEvaluation", "BatchCreateEvaluations",
+    "GetEvaluation",      "ListEvaluations",  "CancelEvaluation",
+    "WatchEvaluation",    "GetLeaderboard",   "ListWorkers",
+    "GetWorker",          "DrainWorker",      "UndrainWorker",
 };
 constexpr size_t kCodeCount = 17;
 constexpr std::array<double, 12> kBucketsSeconds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,

@@ -26,6 +26,7 @@ enum class Rpc {
   kCreateProblem,
   kGetProblem,
   kListProblems,
+  kRecordProblemAudit,
   kCreateCandidate,
   kGetCandidate,
   kListCandidates,

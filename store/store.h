@@ -141,6 +141,11 @@ class Store {
   // higher than every stored one, otherwise ALREADY_EXISTS with reason PROBLEM_VERSION_EXISTS. Old
   // versions stay.
   virtual void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) = 0;
+  // Keeps `audit`, made at `time`, in place of an earlier one of that version, and gives back the
+  // problem with its summary. FAILED_PRECONDITION with reason AUDIT_STALE when the version has
+  // another digest.
+  virtual void RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                                  StoreDone<v1::Problem> done) = 0;
   // Same digest: the stored candidate.
   virtual void CreateCandidate(v1::Candidate candidate, StoreDone<v1::Candidate> done) = 0;
   // All or nothing. ALREADY_EXISTS with reason REQUEST_ID_REUSED for a known request_id with
@@ -182,9 +187,9 @@ class Store {
   virtual absl::StatusOr<v1::Evaluation> FindByIdentity(std::string_view identity) = 0;
   // In order of creation.
   virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
-  // PASSED results of level RANKED on the newest problem version without SUSPECT findings, best of
-  // each candidate, by workload, device class and rank. Empty strings: all. `entries_max` per
-  // workload and device class.
+  // PASSED results of level RANKED on the newest problem version without SUSPECT findings, if an
+  // audit ADMITTED that version; best of each candidate, by workload, device class and rank. Empty
+  // strings: all. `entries_max` per workload and device class.
   virtual absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
       std::string_view problem, std::string_view workload, std::string_view device_class,
       int entries_max) = 0;

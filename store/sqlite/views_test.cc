@@ -14,6 +14,7 @@
 namespace assay {
 namespace {
 
+using ::assay::testing::Admit;
 using ::assay::testing::Await;
 using ::assay::testing::Cancel;
 using ::assay::testing::CreateOne;
@@ -33,6 +34,7 @@ class ViewsTest : public ::testing::Test {
     ASSERT_OK(store);
     store_ = *std::move(store);
     ASSERT_OK(CreateProblem(*store_, MakeProblem("gelu")));
+    ASSERT_OK(Admit(*store_, MakeProblem("gelu")));
   }
   // Rows with columns joined by '|', from a published copy as dashboards see it.
   std::vector<std::string> Query(const std::string& sql) {
@@ -171,6 +173,15 @@ TEST_F(ViewsTest, WorkersShowTheirDevices) {
   EXPECT_THAT(Query("SELECT * FROM v_workers"),
               ElementsAre("workers/w1|QUARANTINED|cpu-a,cuda-b|model cpu-a,model cuda-b|1234|7|5"
                           "|1.2"));
+}
+
+TEST_F(ViewsTest, LeaderboardShowsAdmittedProblemsOnly) {
+  ASSERT_OK(CreateProblem(*store_, MakeProblem("scan")));
+  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e1", "c1", "scan"),
+                          MakeCompletion("e1", 1, MakeOutcome("small", 10), 20)));
+  EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre());
+  ASSERT_OK(Admit(*store_, MakeProblem("scan")));
+  EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre("problems/scan"));
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ Completion MakeCompletion(std::string_view id, int64_t fence, v1::Outcome outcom
 
 // The same, blocking.
 absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem);
+// Records that an audit of `problem` passed, so that its results rank.
+absl::StatusOr<v1::Problem> Admit(Store& store, const v1::Problem& problem);
 absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate);
 absl::StatusOr<std::vector<CreatedEvaluation>> CreateEvaluations(
     Store& store, std::vector<NewEvaluation> evaluations);

@@ -16,6 +16,7 @@
 namespace assay {
 namespace {
 
+using ::assay::testing::Admit;
 using ::assay::testing::Complete;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateEvaluations;
@@ -47,6 +48,7 @@ void StoreConformanceTest::SetUp() {
   fixture_ = GetParam().make();
   ASSERT_NE(fixture_, nullptr);
   ASSERT_OK(CreateProblem(store(), MakeProblem("gelu")));
+  ASSERT_OK(Admit(store(), MakeProblem("gelu")));
 }
 
 // --- Problems.

@@ -199,7 +199,9 @@ absl::StatusOr<std::vector<v1::LeaderboardEntry>> FakeStore::Leaderboard(
     if (record.ran_device_class.empty() || evaluation.level() != v1::RANKED) continue;
     if (evaluation.outcome().verdict() != v1::PASSED || IsSuspect(evaluation.outcome())) continue;
     if (!name.empty() && evaluation.problem() != name) continue;
-    if (record.problem_version != problems_[evaluation.problem()].rbegin()->first) continue;
+    const v1::Problem& newest = problems_[evaluation.problem()].rbegin()->second;
+    if (record.problem_version != newest.version()) continue;
+    if (newest.audit().state() != v1::ProblemAuditSummary::ADMITTED) continue;
     if (!device_class.empty() && record.ran_device_class != device_class) continue;
     for (ResultRow& row : ResultRows(evaluation.outcome())) {
       if (!(row.median_ns > 0) || (!workload.empty() && row.workload != workload)) continue;
