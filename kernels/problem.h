@@ -17,6 +17,7 @@ namespace assay {
 
 namespace v1 {
 class Problem;
+class ProblemAudit;
 class Workload;
 class WorkloadSelector;
 }  // namespace v1
@@ -68,6 +69,10 @@ std::string ProblemDigest(const v1::Problem& problem);
 // `files`, validates, and sets `digest`. `name` may stand without "problems/". Errors name file and
 // line.
 absl::Status LoadProblemDirectory(const std::string& directory, v1::Problem* problem);
+
+// Reads `directory`/audit.textproto, the committed audit of the problem in that folder; NOT_FOUND
+// when there is none. Says nothing of whether it is of the problem's present content.
+absl::Status LoadProblemAudit(const std::string& directory, v1::ProblemAudit* audit);
 
 // INVALID_ARGUMENT when an axis is missing, unknown or out of range, a constraint fails, a size
 // passes the limits, or a distribution does not fit its type.

@@ -51,7 +51,7 @@ absl::Status LoadProblemDirectory(const std::string& directory, v1::Problem* pro
   if (!problem->files().empty() || !problem->digest().empty() || problem->has_create_time() ||
       problem->has_audit()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": files, digest, create_time and audit are set by the service; remove them"));
+        path, ": files, digest, create_time and audit are set by the loader; remove them"));
   }
   problem->set_name(absl::StrCat("problems/", ProblemId(problem->name())));
   std::set<std::string> paths;
@@ -69,6 +69,13 @@ absl::Status LoadProblemDirectory(const std::string& directory, v1::Problem* pro
   ASSAY_RETURN_IF_ERROR(Annotate(ValidateProblem(*problem), path));
   problem->set_digest(ProblemDigest(*problem));
   return absl::OkStatus();
+}
+
+absl::Status LoadProblemAudit(const std::string& directory, v1::ProblemAudit* audit) {
+  audit->Clear();
+  ASSAY_ASSIGN_OR_RETURN(const std::string text, Read(directory, "audit.textproto"));
+  return ParseTextProto(text, absl::StrCat(directory, "/audit.textproto"), TextPosition(),
+                        "PROBLEM_MALFORMED", audit);
 }
 
 }  // namespace assay

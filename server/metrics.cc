@@ -91,7 +91,7 @@ constexpr MetricInfo kGroup = {"assay_store_group_operations", MetricType::Histo
 
 constexpr size_t kRpcCount = static_cast<size_t>(Rpc::kCount);
 constexpr const char* kRpcNames[kRpcCount] = {
-    "CreateProblem",    "GetProblem",      "ListProblems",     "CreateCandidate",
+    "CreateProblem",    "GetProblem",      "ListProblems",     "RecordProblemAudit", "CreateCandidate",
     "GetCandidate",     "ListCandidates",  "CreateEvaluation", "BatchCreateEvaluations",
     "GetEvaluation",    "ListEvaluations", "CancelEvaluation", "WatchEvaluation",
     "GetLeaderboard",   "ListWorkers",     "GetWorker",        "DrainWorker",

@@ -27,6 +27,7 @@ enum class Rpc {
   kCreateProblem,
   kGetProblem,
   kListProblems,
+  kRecordProblemAudit,
   kCreateCandidate,
   kGetCandidate,
   kListCandidates,

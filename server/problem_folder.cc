@@ -8,19 +8,43 @@
 #include "absl/synchronization/notification.h"
 #include "base/status.h"
 #include "kernels/problem.h"
+#include "store/records.h"
 
 namespace assay {
 namespace {
 
-absl::StatusOr<v1::Problem> CreateAndWait(v1::Problem problem, Store* store) {
+// Blocks until `write` was answered.
+template <typename Write>
+absl::StatusOr<v1::Problem> Await(const Write& write) {
   absl::Notification done;
   absl::StatusOr<v1::Problem> result = absl::UnknownError("not called");
-  store->CreateProblem(std::move(problem), [&](absl::StatusOr<v1::Problem> stored) {
+  write([&](absl::StatusOr<v1::Problem> stored) {
     result = std::move(stored);
     done.Notify();
   });
   done.WaitForNotification();
   return result;
+}
+
+// Records the audit beside the problem unless the stored version has one already: a later audit by
+// the operator stands.
+absl::Status TakeAudit(const std::string& path, const v1::Problem& problem, Store* store,
+                       Catalogue* catalogue) {
+  v1::ProblemAudit audit;
+  const absl::Status loaded = LoadProblemAudit(path, &audit);
+  if (absl::IsNotFound(loaded)) return absl::OkStatus();
+  ASSAY_RETURN_IF_ERROR(loaded);
+  const std::shared_ptr<const v1::Problem> known = catalogue->Find(problem.name());
+  if (known == nullptr || known->digest() != problem.digest() || known->has_audit()) {
+    return absl::OkStatus();
+  }
+  // Admission has just set it.
+  const absl::Time now = absl::FromUnixNanos(ToUnixNanos(problem.create_time()));
+  ASSAY_ASSIGN_OR_RETURN(const v1::Problem stored, Await([&](StoreDone<v1::Problem> done) {
+                           store->RecordProblemAudit(audit, now, std::move(done));
+                         }));
+  catalogue->Put(stored);
+  return absl::OkStatus();
 }
 
 absl::Status TakeFolder(const std::string& path, const Admission& admission, Store* store,
@@ -33,7 +57,7 @@ absl::Status TakeFolder(const std::string& path, const Admission& admission, Sto
       ((known->digest() == problem.digest() && known->summary() == problem.summary()) ||
        known->version() > problem.version())) {
     ++report->unchanged_count;
-    return absl::OkStatus();
+    return TakeAudit(path, problem, store, catalogue);
   }
   if (known != nullptr && known->version() == problem.version()) {
     return ErrorWithReason(
@@ -41,10 +65,12 @@ absl::Status TakeFolder(const std::string& path, const Admission& admission, Sto
         absl::StrCat(problem.name(), " version ", problem.version(),
                      " is stored with other content; raise its version, or undo the change"));
   }
-  ASSAY_ASSIGN_OR_RETURN(const v1::Problem stored, CreateAndWait(std::move(problem), store));
+  ASSAY_ASSIGN_OR_RETURN(const v1::Problem stored, Await([&](StoreDone<v1::Problem> done) {
+                           store->CreateProblem(problem, std::move(done));
+                         }));
   catalogue->Put(stored);
   ++report->created_count;
-  return absl::OkStatus();
+  return TakeAudit(path, problem, store, catalogue);
 }
 
 }  // namespace

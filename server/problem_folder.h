@@ -19,7 +19,8 @@ struct ProblemFolderReport {
   std::vector<std::string> errors;
 };
 
-// Takes every direct subfolder of `directory` that holds a problem.textproto, in order of name.
+// Takes every direct subfolder of `directory` that holds a problem.textproto, in order of name,
+// and the audit.textproto beside it, if the version has no audit yet.
 // Blocks. A bad folder is reported and does not stop the others; NOT_FOUND when `directory` itself
 // cannot be read.
 absl::StatusOr<ProblemFolderReport> LoadProblemFolder(const std::string& directory,

@@ -12,6 +12,7 @@
 #include "assay/v1/evaluation.grpc.pb.h"
 #include "assay/v1/problem.grpc.pb.h"
 #include "base/file.h"
+#include "base/strings.h"
 #include "base/test_matchers.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -92,6 +93,37 @@ TEST_F(ProblemFolderTest, TakesNewAndNewerAndNamesChangedOnes) {
   EXPECT_EQ(report.created_count, 1);
   EXPECT_TRUE(report.errors.empty());
   EXPECT_EQ(catalogue_.Find("problems/twice")->version(), 2);
+}
+
+TEST_F(ProblemFolderTest, TakesTheAuditOfTheVeryContent) {
+  ASSERT_OK_AND_ASSIGN(const TemporaryDirectory folder, TemporaryDirectory::Create("problems"));
+  const std::string path = folder.path() + "/twice";
+  WriteProblem(path, TwiceProblem("twice"));
+  EXPECT_EQ(Load(folder.path()).created_count, 1);
+  EXPECT_FALSE(catalogue_.Find("problems/twice")->has_audit());
+
+  const auto write_audit = [&](std::string_view digest, std::string_view passed) {
+    ASSERT_OK(WriteFileAtomically(
+        path + "/audit.textproto",
+        absl::StrCat("problem: \"problems/twice\" problem_version: 1 problem_digest: \"",
+                     Av(digest), "\" passed: ", Av(passed))));
+  };
+  write_audit("of something else", "true");
+  ProblemFolderReport report = Load(folder.path());
+  ASSERT_EQ(report.errors.size(), 1u);
+  EXPECT_THAT(report.errors[0], HasSubstr("audit the stored content"));
+  EXPECT_FALSE(catalogue_.Find("problems/twice")->has_audit());
+
+  write_audit(catalogue_.Find("problems/twice")->digest(), "true");
+  EXPECT_TRUE(Load(folder.path()).errors.empty());
+  EXPECT_EQ(catalogue_.Find("problems/twice")->audit().state(), v1::ProblemAuditSummary::ADMITTED);
+  EXPECT_EQ(store_.GetProblem("problems/twice", 1)->audit().state(),
+            v1::ProblemAuditSummary::ADMITTED);
+
+  // What is recorded stands, whatever the folder says later.
+  write_audit(catalogue_.Find("problems/twice")->digest(), "false");
+  EXPECT_TRUE(Load(folder.path()).errors.empty());
+  EXPECT_EQ(catalogue_.Find("problems/twice")->audit().state(), v1::ProblemAuditSummary::ADMITTED);
 }
 
 TEST_F(ProblemFolderTest, NamesAFolderThatIsMissing) {

@@ -189,4 +189,27 @@ absl::Status NotFound(std::string_view reason, std::string_view name) {
       absl::StrCat("'", absl::CHexEscape(Av(name.substr(0, kShownMax))), "' does not exist"));
 }
 
+v1::ProblemAuditSummary SummarizeAudit(const v1::ProblemAudit& audit) {
+  v1::ProblemAuditSummary summary;
+  summary.set_state(audit.passed() ? v1::ProblemAuditSummary::ADMITTED
+                                   : v1::ProblemAuditSummary::REFUSED);
+  for (const v1::AuditStep& step : audit.steps()) {
+    if (!step.passed() && !step.skipped()) summary.add_failed_steps(step.name());
+  }
+  for (const v1::MutantFamily& family : audit.families()) {
+    summary.set_mutant_count(summary.mutant_count() + family.mutant_count());
+    summary.set_mutant_rejected_count(summary.mutant_rejected_count() + family.rejected_count());
+  }
+  if (audit.has_time()) *summary.mutable_time() = audit.time();
+  return summary;
+}
+
+absl::Status CheckAuditDigest(const v1::ProblemAudit& audit, std::string_view stored_digest) {
+  if (audit.problem_digest() == stored_digest) return absl::OkStatus();
+  return ErrorWithReason(absl::StatusCode::kFailedPrecondition, "AUDIT_STALE",
+                         absl::StrCat("the audit is of digest '", audit.problem_digest(), "', but ",
+                                      audit.problem(), " version ", audit.problem_version(),
+                                      " has '", Av(stored_digest), "'; audit the stored content"));
+}
+
 }  // namespace assay

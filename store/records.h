@@ -43,6 +43,11 @@ void StripSamples(v1::Evaluation* evaluation);
 v1::Evaluation WithoutSamples(v1::Evaluation evaluation);
 void StripLogs(v1::Evaluation* evaluation);
 
+// What a problem's resource shows of its audit.
+v1::ProblemAuditSummary SummarizeAudit(const v1::ProblemAudit& audit);
+// FAILED_PRECONDITION with reason AUDIT_STALE unless the audit is of this very content.
+absl::Status CheckAuditDigest(const v1::ProblemAudit& audit, std::string_view stored_digest);
+
 // One workload of an outcome as leaderboards see it. Numbers that were not measured, or are not
 // finite, are 0.
 struct ResultRow {

@@ -177,6 +177,11 @@ class Store {
   // higher than every stored one, otherwise ALREADY_EXISTS with reason PROBLEM_VERSION_EXISTS. Old
   // versions stay.
   virtual void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) = 0;
+  // Keeps `audit`, made at `time`, in place of an earlier one of that version, and gives back the
+  // problem with its summary. FAILED_PRECONDITION with reason AUDIT_STALE when the version has
+  // another digest.
+  virtual void RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                                  StoreDone<v1::Problem> done) = 0;
   // Same digest: the stored candidate. A new one that has the (not empty) `fingerprint` of an
   // earlier candidate of the problem is its clone, and comes back with `clone_of`.
   virtual void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
@@ -228,7 +233,7 @@ class Store {
   // In order of creation.
   virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
   virtual absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) = 0;
-  // PASSED results of level RANKED on the newest problem version without SUSPECT findings that no
+  // PASSED results of level RANKED on the newest problem version where no audit REFUSED it, without SUSPECT findings that no
   // second run contradicts, by workload, device class and contract; of candidates that are clones
   // of each other the best. Ranks count from 1, and what has rank 1 is confirmed. A result that is
   // not and is as fast as the first, or stands where nothing is confirmed, is PENDING: it has rank

@@ -249,6 +249,7 @@ absl::Status Admission::AdmitProblem(v1::Problem* problem) const {
                ? ErrorWithReason(valid.code(), "PROBLEM_INVALID", Sv(valid.message()))
                : valid;
   }
+  problem->clear_audit();
   problem->set_digest(ProblemDigest(*problem));
   SetTimestamp(options_.clock->Now(), problem->mutable_create_time());
   return absl::OkStatus();

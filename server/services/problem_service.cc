@@ -88,6 +88,28 @@ class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
     });
   }
 
+  grpc::ServerUnaryReactor* RecordProblemAudit(grpc::CallbackServerContext* context,
+                                               const v1::RecordProblemAuditRequest* request,
+                                               v1::Problem* response) override {
+    const UnaryCall call(services_, context, Rpc::kRecordProblemAudit);
+    const absl::Status valid = CheckResourceName("problems/", request->audit().problem());
+    if (!valid.ok()) return call.FinishNow(valid);
+    return call.ContinueOn(services_.reads, [this, call, request, response] {
+      const size_t bytes = request->audit().ByteSizeLong();
+      const absl::Status room = services_.writes->Acquire(1, bytes);
+      if (!room.ok()) return call.Finish(room);
+      services_.store->RecordProblemAudit(
+          request->audit(), services_.clock->Now(),
+          [this, call, bytes, response](absl::StatusOr<v1::Problem> stored) {
+            services_.writes->Release(1, bytes);
+            if (!stored.ok()) return call.Finish(stored.status());
+            services_.catalogue->Put(*stored);
+            response->Swap(&*stored);
+            call.Finish(absl::OkStatus());
+          });
+    });
+  }
+
  private:
   // What the store would say to the problem's version. Blocks.
   absl::Status CheckAgainstStored(const v1::Problem& problem) {

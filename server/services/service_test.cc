@@ -247,6 +247,44 @@ TEST_F(ServiceTest, FleetPagesAndDrains) {
             "WORKER_NOT_FOUND");
 }
 
+TEST_F(ServiceTest, AuditsAreOfTheStoredContent) {
+  CreateTwice();
+  v1::GetProblemRequest get;
+  get.set_name("problems/twice");
+  v1::Problem problem;
+  ASSERT_RPC_OK(problem_stub_->GetProblem(Context().get(), get, &problem));
+  EXPECT_FALSE(problem.has_audit());
+
+  v1::RecordProblemAuditRequest request;
+  v1::ProblemAudit& audit = *request.mutable_audit();
+  v1::Problem recorded;
+  const auto reason = [&] {
+    return ReasonOf(problem_stub_->RecordProblemAudit(Context().get(), request, &recorded));
+  };
+  EXPECT_EQ(reason(), "NAME_INVALID");
+  audit.set_problem("problems/none");
+  audit.set_problem_version(1);
+  audit.set_passed(true);
+  EXPECT_EQ(reason(), "PROBLEM_NOT_FOUND");
+  audit.set_problem("problems/twice");
+  EXPECT_EQ(reason(), "AUDIT_STALE");
+  audit.set_problem_digest(problem.digest());
+  ASSERT_RPC_OK(problem_stub_->RecordProblemAudit(Context().get(), request, &recorded));
+  EXPECT_EQ(recorded.audit().state(), v1::ProblemAuditSummary::ADMITTED);
+  EXPECT_TRUE(recorded.audit().has_time());
+  ASSERT_RPC_OK(problem_stub_->GetProblem(Context().get(), get, &problem));
+  EXPECT_EQ(problem.audit().state(), v1::ProblemAuditSummary::ADMITTED);
+
+  // What a client says of the audit when it creates the problem counts for nothing.
+  v1::CreateProblemRequest create;
+  *create.mutable_problem() = TwiceProblem();
+  create.mutable_problem()->set_version(2);
+  create.mutable_problem()->mutable_files(0)->mutable_content()->append("// changed\n");
+  create.mutable_problem()->mutable_audit()->set_state(v1::ProblemAuditSummary::ADMITTED);
+  ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), create, &problem));
+  EXPECT_FALSE(problem.has_audit());
+}
+
 TEST_F(ServiceTest, LeaderboardNeedsKnownNames) {
   CreateTwice();
   v1::GetLeaderboardRequest request;

@@ -1,4 +1,6 @@
 // Problems, candidates and workers.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
@@ -89,6 +91,47 @@ absl::Status CreateProblem::Insert(WriteContext& context, int64_t problem_id) {
   context.problems[problem_.name()] = {problem_id, problem_.version()};
   return absl::OkStatus();
 }
+
+class RecordProblemAudit : public ResultOperation<v1::Problem> {
+ public:
+  RecordProblemAudit(v1::ProblemAudit audit, absl::Time time, StoreDone<v1::Problem> done)
+      : ResultOperation(std::move(done)), audit_(std::move(audit)) {
+    *audit_.mutable_time() = ToTimestamp(time);
+    proto_ = audit_.SerializeAsString();
+  }
+  size_t bytes() const override { return proto_.size(); }
+  bool refusable() const override { return true; }
+
+ protected:
+  absl::Status ApplyTo(WriteContext& context, absl::StatusOr<v1::Problem>* result) override {
+    // 0 would read the newest.
+    *result = ReadProblem(context.db, audit_.problem(), std::max(audit_.problem_version(), 1));
+    if (!result->ok()) {
+      return absl::IsNotFound(result->status()) ? absl::OkStatus() : result->status();
+    }
+    const absl::Status current = CheckAuditDigest(audit_, (*result)->digest());
+    if (!current.ok()) {
+      *result = current;
+      return absl::OkStatus();
+    }
+    *(*result)->mutable_audit() = SummarizeAudit(audit_);
+    ASSAY_ASSIGN_OR_RETURN(
+        ScopedStatement insert,
+        context.db.Cached("INSERT OR REPLACE INTO problem_audits"
+                          " (problem_id, version, state, time, proto)"
+                          " SELECT id, ?2, ?3, ?4, ?5 FROM problems WHERE name = ?1"));
+    insert->BindText(1, audit_.problem());
+    insert->BindInt(2, (*result)->version());
+    insert->BindInt(3, (*result)->audit().state());
+    insert->BindInt(4, ToUnixNanos(audit_.time()));
+    insert->BindBlob(5, proto_);
+    return insert->Run();
+  }
+
+ private:
+  v1::ProblemAudit audit_;
+  std::string proto_;
+};
 
 class CreateCandidate : public ResultOperation<v1::Candidate> {
  public:
@@ -239,6 +282,10 @@ absl::StatusOr<const WriteContext::KnownProblem*> FindProblem(WriteContext& cont
 
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) {
   return std::make_unique<CreateProblem>(std::move(problem), std::move(done));
+}
+std::unique_ptr<WriteOperation> NewRecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                                                      StoreDone<v1::Problem> done) {
+  return std::make_unique<RecordProblemAudit>(std::move(audit), time, std::move(done));
 }
 std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done) {

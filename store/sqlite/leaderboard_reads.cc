@@ -28,9 +28,15 @@ struct NewestProblem {
 
 absl::StatusOr<std::vector<NewestProblem>> FindProblems(Connection& db, std::string_view name) {
   ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
-                         db.Cached("SELECT p.id, MAX(v.version) FROM problems AS p"
+                         db.Cached("SELECT n.id, n.version FROM"
+                                   " (SELECT p.id AS id, p.name AS name, MAX(v.version) AS version"
+                                   " FROM problems AS p"
                                    " JOIN problem_versions AS v ON v.problem_id = p.id"
-                                   " WHERE ?1 = '' OR p.name = ?1 GROUP BY p.id ORDER BY p.name"));
+                                   " WHERE ?1 = '' OR p.name = ?1 GROUP BY p.id) AS n"
+                                   " LEFT JOIN problem_audits AS a ON a.problem_id = n.id"
+                                   " AND a.version = n.version"
+                                   // REFUSED
+                                   " WHERE a.state IS NOT 2 ORDER BY n.name"));
   select->BindText(1, name);
   std::vector<NewestProblem> problems;
   for (;;) {

@@ -164,10 +164,25 @@ absl::Status ParseStored(std::string_view bytes, google::protobuf::Message* mess
   return Corrupt(message->GetTypeName());
 }
 
+namespace {
+
+// `column` holds a ProblemAudit, or NULL.
+absl::Status AddAudit(const Statement& row, int column, v1::Problem* problem) {
+  if (row.IsNull(column)) return absl::OkStatus();
+  v1::ProblemAudit audit;
+  ASSAY_RETURN_IF_ERROR(ParseStored(row.Blob(column), &audit));
+  *problem->mutable_audit() = SummarizeAudit(audit);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<v1::Problem> ReadProblem(Connection& db, std::string_view name, int64_t version) {
   ASSAY_ASSIGN_OR_RETURN(ScopedStatement select,
-                         db.Cached("SELECT v.proto, v.files FROM problems AS p"
+                         db.Cached("SELECT v.proto, v.files, a.proto FROM problems AS p"
                                    " JOIN problem_versions AS v ON v.problem_id = p.id"
+                                   " LEFT JOIN problem_audits AS a"
+                                   " ON a.problem_id = p.id AND a.version = v.version"
                                    " WHERE p.name = ?1 AND (?2 = 0 OR v.version = ?2)"
                                    " ORDER BY v.version DESC LIMIT 1"));
   select->BindText(1, name);
@@ -180,6 +195,7 @@ absl::StatusOr<v1::Problem> ReadProblem(Connection& db, std::string_view name, i
   }
   v1::Problem problem;
   ASSAY_RETURN_IF_ERROR(ParseWithFiles(*select, 0, 1, &problem));
+  ASSAY_RETURN_IF_ERROR(AddAudit(*select, 2, &problem));
   return problem;
 }
 
@@ -191,9 +207,11 @@ absl::StatusOr<Listed<v1::Problem>> ReadProblems(Connection& db, const Page& pag
   const int size = ClampPageSize(page.size);
   ASSAY_ASSIGN_OR_RETURN(
       ScopedStatement select,
-      db.Cached("SELECT p.name, v.proto FROM problems AS p"
+      db.Cached("SELECT p.name, v.proto, a.proto FROM problems AS p"
                 " JOIN problem_versions AS v ON v.problem_id = p.id AND v.version ="
                 " (SELECT MAX(n.version) FROM problem_versions AS n WHERE n.problem_id = p.id)"
+                " LEFT JOIN problem_audits AS a"
+                " ON a.problem_id = p.id AND a.version = v.version"
                 " WHERE p.name > ?1 ORDER BY p.name LIMIT ?2"));
   select->BindText(1, after);
   select->BindInt(2, size + 1);
@@ -207,7 +225,9 @@ absl::StatusOr<Listed<v1::Problem>> ReadProblems(Connection& db, const Page& pag
       return listed;
     }
     last = std::string(select->Text(0));
-    ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(1), &listed.items.emplace_back()));
+    v1::Problem& problem = listed.items.emplace_back();
+    ASSAY_RETURN_IF_ERROR(ParseStored(select->Blob(1), &problem));
+    ASSAY_RETURN_IF_ERROR(AddAudit(*select, 2, &problem));
   }
 }
 

@@ -40,6 +40,10 @@ class SqliteStore : public Store {
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override {
     writer_.Enqueue(NewCreateProblem(std::move(problem), std::move(done)));
   }
+  void RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                          StoreDone<v1::Problem> done) override {
+    writer_.Enqueue(NewRecordProblemAudit(std::move(audit), time, std::move(done)));
+  }
   void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
                        StoreDone<v1::Candidate> done) override {
     writer_.Enqueue(

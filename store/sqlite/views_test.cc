@@ -25,6 +25,7 @@ using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
 using ::assay::testing::RunConfirmed;
+using ::assay::testing::RecordAudit;
 using ::assay::testing::RunEvaluation;
 using ::assay::testing::TestTime;
 using ::testing::ElementsAre;
@@ -193,6 +194,15 @@ TEST_F(ViewsTest, WorkersShowTheirDevices) {
   EXPECT_THAT(Query("SELECT * FROM v_workers"),
               ElementsAre("workers/w1|QUARANTINED|cpu-a,cuda-b|model cpu-a,model cuda-b|1234|7|5"
                           "|1.2"));
+}
+
+TEST_F(ViewsTest, LeaderboardLeavesRefusedProblemsOut) {
+  ASSERT_OK(CreateProblem(*store_, MakeProblem("scan")));
+  ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e1", "c1", "scan"),
+                          MakeCompletion("e1", 1, MakeOutcome("small", 10), 20)));
+  EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre("problems/scan"));
+  ASSERT_OK(RecordAudit(*store_, MakeProblem("scan"), false));
+  EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre());
 }
 
 }  // namespace

@@ -20,6 +20,8 @@
 namespace assay {
 
 std::unique_ptr<WriteOperation> NewCreateProblem(v1::Problem problem, StoreDone<v1::Problem> done);
+std::unique_ptr<WriteOperation> NewRecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                                                      StoreDone<v1::Problem> done);
 std::unique_ptr<WriteOperation> NewCreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                                    StoreDone<v1::Candidate> done);
 std::unique_ptr<WriteOperation> NewCreateEvaluations(

@@ -123,6 +123,17 @@ absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem) {
   });
 }
 
+absl::StatusOr<v1::Problem> RecordAudit(Store& store, const v1::Problem& problem, bool passed) {
+  v1::ProblemAudit audit;
+  audit.set_problem(problem.name());
+  audit.set_problem_version(problem.version());
+  audit.set_problem_digest(problem.digest());
+  audit.set_passed(passed);
+  return Await<v1::Problem>([&](StoreDone<v1::Problem> done) {
+    store.RecordProblemAudit(std::move(audit), TestTime(0), std::move(done));
+  });
+}
+
 absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,
                                               std::string fingerprint) {
   return Await<v1::Candidate>([&](StoreDone<v1::Candidate> done) {

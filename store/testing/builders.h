@@ -52,6 +52,8 @@ Completion MakeCompletion(std::string_view id, int64_t fence, v1::Outcome outcom
 
 // The same, blocking.
 absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem);
+// Records an audit of `problem`; when it did not pass its results do not rank.
+absl::StatusOr<v1::Problem> RecordAudit(Store& store, const v1::Problem& problem, bool passed);
 absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,
                                               std::string fingerprint = "");
 absl::StatusOr<std::vector<CreatedEvaluation>> CreateEvaluations(

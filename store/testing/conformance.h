@@ -35,7 +35,7 @@ inline std::string StoreFactoryName(const ::testing::TestParamInfo<StoreFactory>
 
 class StoreConformanceTest : public ::testing::TestWithParam<StoreFactory> {
  protected:
-  // Makes the store, with problem "gelu" in version 1.
+  // Makes the store, with problem "gelu" in version 1, ADMITTED.
   void SetUp() override;
   Store& store() { return fixture_->store(); }
 

@@ -12,6 +12,8 @@
 namespace assay {
 namespace {
 
+using ::assay::testing::Admit;
+using ::assay::testing::Await;
 using ::assay::testing::Cancel;
 using ::assay::testing::Complete;
 using ::assay::testing::CreateOne;
@@ -314,6 +316,64 @@ TEST_P(StoreConformanceTest, LeaderboardsShowTheNewestVersionOfAProblem) {
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].candidate_label(), "new");
   EXPECT_EQ(entries[0].problem_version(), 2);
+}
+
+TEST_P(StoreConformanceTest, ResultsOfRefusedProblemsDoNotRank) {
+  const v1::Problem scan = MakeProblem("scan");
+  ASSERT_OK(CreateProblem(store(), scan));
+  ASSERT_OK(RunEvaluation(store(), MakeEvaluation("e1", "c1", "scan"),
+                          MakeCompletion("e1", 1, MakeOutcome("small", 10))));
+  const auto ranked = [&] { return store().Leaderboard({.problem = "problems/scan"})->size(); };
+  EXPECT_EQ(ranked(), 1u);
+  EXPECT_FALSE(store().GetProblem("problems/scan", 0)->has_audit());
+
+  const auto record = [&](const v1::ProblemAudit& audit, double seconds) {
+    return Await<v1::Problem>([&](StoreDone<v1::Problem> done) {
+      store().RecordProblemAudit(audit, TestTime(seconds), std::move(done));
+    });
+  };
+  v1::ProblemAudit audit;
+  audit.set_problem("problems/scan");
+  audit.set_problem_version(1);
+  audit.set_problem_digest("of something else");
+  audit.set_passed(true);
+  EXPECT_THAT(record(audit, 1), HasReason("AUDIT_STALE"));
+  audit.set_problem_digest(scan.digest());
+  audit.set_problem_version(2);
+  EXPECT_THAT(record(audit, 1), HasReason("PROBLEM_NOT_FOUND"));
+  audit.set_problem("problems/none");
+  EXPECT_THAT(record(audit, 1), HasReason("PROBLEM_NOT_FOUND"));
+  EXPECT_EQ(ranked(), 1u);
+
+  audit.set_problem("problems/scan");
+  audit.set_problem_version(1);
+  v1::MutantFamily* family = audit.add_families();
+  family->set_mutant_count(5);
+  family->set_rejected_count(4);
+  ASSERT_OK_AND_ASSIGN(const v1::Problem admitted, record(audit, 1));
+  EXPECT_EQ(admitted.audit().state(), v1::ProblemAuditSummary::ADMITTED);
+  EXPECT_EQ(admitted.audit().mutant_count(), 5);
+  EXPECT_EQ(admitted.audit().mutant_rejected_count(), 4);
+  EXPECT_THAT(admitted.audit().time(), EqualsProto(ToTimestamp(TestTime(1))));
+  EXPECT_EQ(ranked(), 1u);
+
+  // The newest audit decides.
+  audit.set_passed(false);
+  audit.add_steps()->set_name("trivial");
+  v1::AuditStep* skipped = audit.add_steps();
+  skipped->set_name("roofline");
+  skipped->set_skipped(true);
+  ASSERT_OK(record(audit, 2));
+  EXPECT_EQ(ranked(), 0u);
+  for (const v1::Problem& problem :
+       {*store().GetProblem("problems/scan", 0), store().ListProblems(Page())->items.at(1)}) {
+    EXPECT_EQ(problem.audit().state(), v1::ProblemAuditSummary::REFUSED);
+    EXPECT_THAT(problem.audit().failed_steps(), ElementsAre("trivial"));
+  }
+  // Another version has no audit of its own.
+  ASSERT_OK(CreateProblem(store(), MakeProblem("scan", 2, "changed")));
+  EXPECT_FALSE(store().GetProblem("problems/scan", 0)->has_audit());
+  EXPECT_TRUE(store().GetProblem("problems/scan", 1)->has_audit());
 }
 
 }  // namespace assay

@@ -178,6 +178,23 @@ absl::StatusOr<v1::Problem> FakeStore::DoCreateProblem(const v1::Problem& proble
   return problem;
 }
 
+void FakeStore::RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                                   StoreDone<v1::Problem> done) {
+  *audit.mutable_time() = ToTimestamp(time);
+  Enqueue<v1::Problem>(
+      std::move(done), [this, audit = std::move(audit)]() -> absl::StatusOr<v1::Problem> {
+        std::map<int, v1::Problem>& versions = problems_[audit.problem()];
+        const auto found = versions.find(std::max(audit.problem_version(), 1));
+        if (found == versions.end()) {
+          return NotFound("PROBLEM_NOT_FOUND",
+                          absl::StrCat(audit.problem(), " version ", audit.problem_version()));
+        }
+        ASSAY_RETURN_IF_ERROR(CheckAuditDigest(audit, found->second.digest()));
+        *found->second.mutable_audit() = SummarizeAudit(audit);
+        return found->second;
+      });
+}
+
 void FakeStore::CreateCandidate(v1::Candidate candidate, std::string fingerprint,
                                 StoreDone<v1::Candidate> done) {
   Enqueue<v1::Candidate>(std::move(done),

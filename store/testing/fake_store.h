@@ -61,6 +61,8 @@ class FakeStore : public Store {
 
   // --- Store.
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override;
+  void RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                          StoreDone<v1::Problem> done) override;
   void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
                        StoreDone<v1::Candidate> done) override;
   void CreateEvaluations(std::vector<NewEvaluation> evaluations,

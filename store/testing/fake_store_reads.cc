@@ -200,7 +200,9 @@ std::map<FakeStore::BoardKey, std::vector<FakeStore::Ranked>> FakeStore::Boards(
     const v1::Evaluation& evaluation = record.stored.evaluation;
     if (record.ran_device_class.empty() || !CountsForRanks(evaluation)) continue;
     if (evaluation.outcome().verdict() != v1::PASSED || IsSuspect(evaluation.outcome())) continue;
-    if (record.problem_version != problems_[evaluation.problem()].rbegin()->first) continue;
+    const v1::Problem& newest = problems_[evaluation.problem()].rbegin()->second;
+    if (record.problem_version != newest.version()) continue;
+    if (newest.audit().state() == v1::ProblemAuditSummary::REFUSED) continue;
     const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
     for (ResultRow& row : ResultRows(evaluation.outcome())) {
       if (!(row.median_ns > 0) || record.contradicted.count(row.workload) != 0) continue;

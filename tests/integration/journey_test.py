@@ -183,27 +183,27 @@ workloads { name: "small" axes { key: "n" value: 1000 } }
         with open(os.path.join(folder, "reference.cc"), "w", encoding="utf-8") as file:
             file.write("void scale_reference(const float* x, double* y, int64_t n) "
                        "{ for (int64_t i = 0; i < n; ++i) y[i] = 2.0 * x[i]; }\n")
-        code, out = self.service.cli("problems", "create", folder)
+        code, out = self.service.cli("problems", "create", folder, "--no-audit")
         self.assertEqual(code, 0, self.service.last_stderr)
         source = self.write("scale.cc", "void scale(const float* x, float* y, int64_t n) "
                                         "{ for (int64_t i = 0; i < n; ++i) y[i] = x[i] + x[i]; }\n")
         evaluation = self.service.judge(source, "--problem", "scale")
         self.assertEqual(evaluation["outcome"]["verdict"], "PASSED", evaluation["outcome"])
         # The same contract again is the same problem; another one needs another version.
-        code, _ = self.service.cli("problems", "create", folder)
+        code, _ = self.service.cli("problems", "create", folder, "--no-audit")
         self.assertEqual(code, 0)
         with open(os.path.join(folder, "reference.cc"), "w", encoding="utf-8") as file:
             file.write("void scale_reference(const float* x, double* y, int64_t n) { __builtin_trap(); }\n")
-        code, objects = self.service.json("problems", "create", folder)
+        code, objects = self.service.json("problems", "create", folder, "--no-audit")
         self.assertEqual((code, objects[0]["error"]["reason"]), (2, "PROBLEM_VERSION_EXISTS"))
-        code, objects = self.service.json("problems", "create", folder, "--validate-only")
+        code, objects = self.service.json("problems", "create", folder, "--no-audit", "--validate-only")
         self.assertEqual((code, objects[0]["error"]["reason"]), (2, "PROBLEM_VERSION_EXISTS"))
         path = os.path.join(folder, "problem.textproto")
         with open(path, encoding="utf-8") as file:
             text = file.read()
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace("version: 1", "version: 2"))
-        self.assertEqual(self.service.cli("problems", "create", folder)[0], 0)
+        self.assertEqual(self.service.cli("problems", "create", folder, "--no-audit")[0], 0)
         evaluation = self.service.judge(source, "--problem", "scale")
         self.assertEqual(evaluation["outcome"]["verdict"], "INVALID_PROBLEM", evaluation["outcome"])
         self.assertEqual(self.service.cli("submit", source, "--problem", "scale", "--wait")[0], 2)

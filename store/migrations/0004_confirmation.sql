@@ -39,6 +39,8 @@ WITH ranked AS (
   WHERE r.level = 3 AND r.verdict = 1 AND r.suspect = 0 AND r.ranks = 1 AND r.median_ns > 0
     AND r.problem_version =
         (SELECT MAX(v.version) FROM problem_versions AS v WHERE v.problem_id = r.problem_id)
+    AND NOT EXISTS (SELECT 1 FROM problem_audits AS a
+                    WHERE a.problem_id = r.problem_id AND a.version = r.problem_version AND a.state = 2)
 ),
 marked AS (
   SELECT *,

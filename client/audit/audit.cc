@@ -1,0 +1,560 @@
+#include "client/audit/audit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "client/audit/cases.h"
+#include "client/audit/generate.h"
+#include "client/audit/mutants.h"
+#include "client/audit/mutate.h"
+#include "kernels/problem.h"
+
+namespace assay {
+namespace {
+
+constexpr double kSignalLeast = 10;      // tolerances that an answer without signal is off by
+constexpr double kSeparation = 4;        // between honest errors, the tolerance and near misses
+constexpr double kHandshakes = 20;       // that a workload takes at least, to be timed
+constexpr double kOperationsFactor = 8;  // between declared and counted operations
+constexpr double kRejectedLeast = 0.98;
+constexpr double kPrecisionRejectedLeast = 0.9;
+
+// "INCORRECT (MISMATCH)".
+std::string VerdictText(const v1::Outcome& outcome) {
+  return absl::StrCat(v1::Verdict_Name(outcome.verdict()), " (", outcome.reason(), ")");
+}
+
+class Auditor {
+ public:
+  Auditor(const AuditMaterial& material, const AuditOptions& options, AuditJudge* judge)
+      : material_(material),
+        problem_(material.problem),
+        options_(options),
+        judge_(judge),
+        maker_(&material.problem, &scopes_) {}
+
+  absl::StatusOr<v1::ProblemAudit> Run() {
+    audit_.set_problem(problem_.name());
+    audit_.set_problem_version(problem_.version());
+    audit_.set_problem_digest(problem_.digest());
+    audit_.set_seed(options_.seed);
+    audit_.set_harness_version(options_.harness_version);
+    ASSAY_ASSIGN_OR_RETURN(scopes_, FindScopes(problem_));
+    ASSAY_ASSIGN_OR_RETURN(reference_, ReferenceSource(problem_));
+    Make();
+    ASSAY_RETURN_IF_ERROR(JudgeAll());
+    Oracle();
+    Honest();
+    ASSAY_RETURN_IF_ERROR(Sensitivity());
+    Trivial();
+    Signal();
+    ASSAY_RETURN_IF_ERROR(Mutants());
+    Separation();
+    Liveness();
+    Measured();
+    Counts();
+    Contract();
+    SelfHosting();
+    Order();
+    return std::move(audit_);
+  }
+
+ private:
+  void Make() {
+    oracle_.push_back(
+        maker_.Source("oracle", OracleSource(problem_, reference_), AuditScope::kAll));
+    const Version reference = {reference_, true, "", ""};
+    oracle_.push_back(maker_.Source(
+        "oracle_twice", WitnessSource(problem_, reference, reference, {}, true), AuditScope::kAll));
+    for (const AuditCandidate& one : material_.honest) {
+      if (one.candidate.spec().language() == v1::CPP) {
+        honest_.push_back(maker_.Candidate(one, v1::VERIFY, "cpu", AuditScope::kAll));
+        if (measured_.empty()) {
+          measured_.push_back(maker_.Candidate(one, v1::QUICK, "cpu", AuditScope::kAll));
+        }
+      } else if (!options_.emulated_class.empty()) {
+        device_.push_back(
+            maker_.Candidate(one, v1::VERIFY, options_.emulated_class, AuditScope::kSmall));
+      }
+    }
+    for (const AuditCandidate& one : material_.wrong) {
+      wrong_.push_back(maker_.Candidate(one, v1::VERIFY, "cpu", AuditScope::kAll));
+    }
+    trivial_ = TrivialCases(problem_, reference_, scopes_, maker_);
+    inputs_ = SensitivityCases(problem_, reference_, /*reflect=*/true, maker_);
+    axes_ = AxisCases(problem_, reference_, maker_);
+    liveness_ = MakeLivenessCases(problem_, reference_, maker_);
+    mutants_ = MakeMutants(material_, reference_, options_, maker_);
+  }
+
+  // Everything that does not depend on an answer is one round, so that all workers are busy.
+  absl::Status JudgeAll() {
+    std::vector<AuditCase*> all;
+    for (std::vector<AuditCase>* cases :
+         {&oracle_, &honest_, &device_, &measured_, &wrong_, &trivial_, &inputs_, &axes_,
+          &liveness_.accept, &liveness_.reject}) {
+      for (AuditCase& one : *cases) all.push_back(&one);
+    }
+    for (Mutant& mutant : mutants_) all.push_back(&mutant.first);
+    return Judge(all);
+  }
+
+  absl::Status Judge(const std::vector<AuditCase*>& cases) {
+    if (options_.progress) options_.progress(absl::StrCat(cases.size(), " candidates to judge"));
+    std::vector<v1::CreateEvaluationRequest> requests;
+    for (const AuditCase* one : cases) requests.push_back(one->request);
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<v1::Evaluation> evaluations, judge_->Judge(requests));
+    for (size_t i = 0; i < cases.size(); ++i) cases[i]->evaluation = evaluations[i];
+    return absl::OkStatus();
+  }
+
+  // A step that passed unless failures are added.
+  v1::AuditStep& Step(const std::string& name) {
+    v1::AuditStep& step = steps_[name];
+    step.set_name(name);
+    step.set_passed(true);
+    return step;
+  }
+  static void Fail(v1::AuditStep& step, std::string what) {
+    step.set_passed(false);
+    step.add_failures(std::move(what));
+  }
+  static void Skip(v1::AuditStep& step, std::string why) {
+    step.set_passed(false);
+    step.set_skipped(true);
+    step.set_summary(std::move(why));
+  }
+  static void ExpectPassed(const std::vector<AuditCase>& cases, v1::AuditStep& step) {
+    for (const AuditCase& one : cases) {
+      const v1::Outcome& outcome = one.evaluation.outcome();
+      if (outcome.verdict() != v1::PASSED) {
+        Fail(step, absl::StrCat(one.name, ": ", VerdictText(outcome)));
+      }
+    }
+  }
+  static void ExpectRejected(const std::vector<AuditCase>& cases, v1::AuditStep& step) {
+    for (const AuditCase& one : cases) {
+      const v1::Outcome& outcome = one.evaluation.outcome();
+      if (!IsRejected(outcome.verdict())) {
+        Fail(step, absl::StrCat(one.name, ": ", VerdictText(outcome)));
+      }
+    }
+  }
+  static size_t CountRejected(const std::vector<AuditCase>& cases) {
+    return static_cast<size_t>(std::count_if(cases.begin(), cases.end(), [](const AuditCase& one) {
+      return IsRejected(one.evaluation.outcome().verdict());
+    }));
+  }
+
+  void Oracle() {
+    v1::AuditStep& step = Step("oracle");
+    ExpectPassed(oracle_, step);
+    step.set_summary(absl::StrCat("the reference as a candidate on ", scopes_.all.size(),
+                                  " workloads, and twice in one call with the same bits"));
+  }
+
+  void Honest() {
+    v1::AuditStep& step = Step("honest");
+    ExpectPassed(honest_, step);
+    for (const AuditCase& one : device_) {
+      // What an emulated device cannot run says nothing of the problem.
+      const v1::Outcome& outcome = one.evaluation.outcome();
+      if (outcome.verdict() != v1::PASSED && outcome.verdict() != v1::UNSUPPORTED) {
+        Fail(step, absl::StrCat(one.name, ": ", VerdictText(outcome)));
+      }
+    }
+    step.set_summary(
+        absl::StrCat(honest_.size(), " on the CPU, ", device_.size(), " on an emulated device"));
+    if (honest_.empty()) Skip(step, "no honest candidate in C++ is at hand");
+    v1::AuditStep& validity = Step("validity");
+    std::vector<std::string> cases;
+    for (const AuditCase& one : oracle_) {
+      for (const v1::WorkloadResult& result : one.evaluation.outcome().workload_results()) {
+        for (const std::string& name : result.verification().cases()) {
+          if (std::find(cases.begin(), cases.end(), name) == cases.end()) cases.push_back(name);
+        }
+      }
+    }
+    if (!step.passed() && !step.skipped()) Fail(validity, "honest candidates disagree, see honest");
+    validity.set_summary(
+        absl::StrCat("honest candidates agree on every input case: ", absl::StrJoin(cases, ", ")));
+    FindHonestErrors();
+  }
+
+  // Largest error of honest candidates and of the oracle, by output; at least what rounding to the
+  // output's type costs.
+  void FindHonestErrors() {
+    for (const v1::Tensor& tensor : problem_.tensors()) {
+      if (tensor.role() != v1::Tensor::OUTPUT) continue;
+      Errors errors;
+      const int bits = tensor.dtype() == v1::F64    ? 53
+                       : tensor.dtype() == v1::F16  ? 11
+                       : tensor.dtype() == v1::BF16 ? 8
+                                                    : 24;
+      errors.rounding = std::ldexp(1.0, -bits);
+      for (const std::vector<AuditCase>* cases : {&oracle_, &honest_, &device_}) {
+        for (const AuditCase& one : *cases) {
+          if (one.evaluation.outcome().verdict() != v1::PASSED) continue;
+          for (const v1::WorkloadResult& result : one.evaluation.outcome().workload_results()) {
+            for (const v1::OutputCheck& check : result.verification().outputs()) {
+              if (check.tensor() != tensor.name()) continue;
+              errors.l2 = std::max(errors.l2, check.relative_l2());
+              errors.element = std::max(errors.element, check.element_error_max());
+            }
+          }
+        }
+      }
+      honest_errors_[tensor.name()] = errors;
+      honest_elements_.push_back(std::max(errors.element, errors.rounding));
+    }
+  }
+
+  absl::Status Sensitivity() {
+    v1::AuditStep& step = Step("sensitivity");
+    // An even function does not feel a reflection: what passed gets another change.
+    std::vector<AuditCase> other = SensitivityCases(problem_, reference_, false, maker_);
+    std::vector<AuditCase*> again;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (inputs_[i].evaluation.outcome().verdict() != v1::PASSED) continue;
+      inputs_[i] = other[i];
+      again.push_back(&inputs_[i]);
+    }
+    if (!again.empty()) ASSAY_RETURN_IF_ERROR(Judge(again));
+    ExpectRejected(inputs_, step);
+    ExpectRejected(axes_, step);
+    step.set_summary(absl::StrCat(CountRejected(inputs_) + CountRejected(axes_), " of ",
+                                  inputs_.size() + axes_.size(),
+                                  " changes of one input in one place, or of one axis, are seen"));
+    return absl::OkStatus();
+  }
+
+  void Trivial() {
+    v1::AuditStep& step = Step("trivial");
+    ExpectRejected(trivial_, step);
+    std::vector<std::string> names;
+    for (const AuditCase& one : trivial_) names.push_back(one.name);
+    step.set_summary(absl::StrCat(CountRejected(trivial_), " of ", trivial_.size(),
+                                  " rejected: ", absl::StrJoin(names, ", ")));
+  }
+
+  // How many tolerances the worst output is off by; infinity where no number says it.
+  double Margin(const v1::Outcome& outcome) const {
+    double margin = 0;
+    bool any = false;
+    for (const v1::WorkloadResult& result : outcome.workload_results()) {
+      for (const v1::OutputCheck& check : result.verification().outputs()) {
+        for (const v1::Tensor& tensor : problem_.tensors()) {
+          if (tensor.name() != check.tensor()) continue;
+          const v1::TolerancePolicy& tolerance = ToleranceOf(problem_, tensor);
+          if (tolerance.kind() != v1::TolerancePolicy::SCALED) {
+            if (check.wrong_count() > 0) return std::numeric_limits<double>::infinity();
+            continue;
+          }
+          const double off = std::max(check.relative_l2() / tolerance.relative_l2_max(),
+                                      check.element_error_max() / tolerance.element_max());
+          margin =
+              std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(margin, off);
+          any = true;
+        }
+      }
+    }
+    return any ? margin : std::numeric_limits<double>::infinity();
+  }
+
+  void Signal() {
+    v1::AuditStep& step = Step("signal");
+    double least = std::numeric_limits<double>::infinity();
+    for (const AuditCase& one : trivial_) {
+      const v1::Outcome& outcome = one.evaluation.outcome();
+      const bool tells = one.name == "zeros" || one.name == "mean" || one.name == "other_inputs" ||
+                         one.name == "first_row";
+      if (!tells || !IsRejected(outcome.verdict())) continue;
+      const double margin = Margin(outcome);
+      least = std::min(least, margin);
+      if (margin < kSignalLeast) {
+        Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", one.name, margin));
+      }
+    }
+    step.set_summary(std::isinf(least)
+                         ? "zeros, means, answers to other inputs: any bit is seen"
+                         : absl::StrFormat("zeros, means, repeated rows, answers to other inputs "
+                                           "are off by %.3g tolerances at least",
+                                           least));
+  }
+
+  absl::Status Mutants() {
+    for (Mutant& mutant : mutants_) mutant.fate = FateOf(mutant.first.evaluation.outcome());
+    if (options_.progress) options_.progress("mutants that passed, again on all workloads");
+    ASSAY_RETURN_IF_ERROR(ResolveMutants(problem_, honest_elements_, maker_, judge_, &mutants_));
+    int total = 0;
+    int rejected = 0;
+    v1::AuditStep& step = Step("mutants");
+    for (const char* name : kMutantFamilies) {
+      v1::MutantFamily& family = *audit_.add_families();
+      family.set_name(name);
+      for (const Mutant& mutant : mutants_) {
+        if (mutant.family == name) Count(mutant, family);
+      }
+      const int missed = family.mutant_count() - family.rejected_count();
+      total += family.mutant_count();
+      rejected += family.rejected_count();
+      const bool universal = family.name() == "universal";
+      const double least = universal                      ? 1
+                           : family.name() == "precision" ? kPrecisionRejectedLeast
+                                                          : 0;
+      // Of few mutants, one is a large share.
+      if (missed > (universal ? 0 : 1) && family.rejected_count() < least * family.mutant_count()) {
+        Fail(step,
+             absl::StrCat("family ", name, ": ", missed, " of ", family.mutant_count(), " pass"));
+      }
+    }
+    if (total - rejected > 1 && rejected < kRejectedLeast * total) {
+      Fail(step, absl::StrCat(total - rejected, " of ", total, " pass"));
+    }
+    step.set_summary(absl::StrCat(rejected, " of ", total, " with a witness rejected, of ",
+                                  mutants_.size(), " made"));
+    if (total == 0) Fail(step, "no mutant has a witness");
+    OpDeletion();
+    return absl::OkStatus();
+  }
+
+  static void Count(const Mutant& mutant, v1::MutantFamily& family) {
+    family.set_generated_count(family.generated_count() + 1);
+    if (mutant.fate == Mutant::Fate::kDiscarded) {
+      family.set_discarded_count(family.discarded_count() + 1);
+      return;
+    }
+    family.set_mutant_count(family.mutant_count() + 1);
+    if (mutant.fate == Mutant::Fate::kRejected) {
+      family.set_rejected_count(family.rejected_count() + 1);
+    } else {
+      family.add_survivors(mutant.what);
+    }
+  }
+
+  void OpDeletion() {
+    v1::AuditStep& step = Step("op_deletion");
+    int count = 0;
+    for (const Mutant& mutant : mutants_) {
+      if (!mutant.is_deletion) continue;
+      const v1::Verdict verdict = mutant.first.evaluation.outcome().verdict();
+      if (verdict == v1::COMPILE_ERROR) continue;
+      ++count;
+      if (mutant.fate != Mutant::Fate::kRejected) {
+        Fail(step, absl::StrCat("redundant: ", mutant.what));
+      }
+    }
+    step.set_summary(absl::StrCat(count, " statements of the reference left out, one at a time"));
+  }
+
+  void Separation() {
+    v1::AuditStep& step = Step("separation");
+    double honest_margin = std::numeric_limits<double>::infinity();
+    for (const v1::Tensor& tensor : problem_.tensors()) {
+      if (tensor.role() != v1::Tensor::OUTPUT) continue;
+      const v1::TolerancePolicy& tolerance = ToleranceOf(problem_, tensor);
+      if (tolerance.kind() != v1::TolerancePolicy::SCALED) continue;
+      const Errors& errors = honest_errors_[tensor.name()];
+      const double margin = std::min(tolerance.relative_l2_max() / errors.l2,
+                                     tolerance.element_max() / errors.element);
+      honest_margin = std::min(honest_margin, margin);
+      if (margin < kSeparation) {
+        Fail(step,
+             absl::StrFormat("%s: honest errors reach %.3g (L2) and %.3g (element), less than "
+                             "%g times below the tolerance",
+                             tensor.name(), errors.l2, errors.element, kSeparation));
+      }
+    }
+    double wrong_margin = std::numeric_limits<double>::infinity();
+    for (const std::vector<AuditCase>* cases : {&wrong_, &trivial_}) {
+      for (const AuditCase& one : *cases) {
+        const v1::Outcome& outcome = one.evaluation.outcome();
+        if (!IsRejected(outcome.verdict())) continue;
+        const double margin = Margin(outcome);
+        wrong_margin = std::min(wrong_margin, margin);
+        if (margin < kSeparation) {
+          Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", one.name, margin));
+        }
+      }
+    }
+    step.set_summary(absl::StrCat(
+        std::isinf(honest_margin)
+            ? "every bit counts"
+            : absl::StrFormat("tolerance over the largest honest error: %.3g", honest_margin),
+        std::isinf(wrong_margin)
+            ? ""
+            : absl::StrFormat("; least error of what must be rejected over the tolerance: %.3g",
+                              wrong_margin)));
+  }
+
+  void Liveness() {
+    v1::AuditStep& step = Step("liveness");
+    ExpectPassed(liveness_.accept, step);
+    ExpectRejected(liveness_.reject, step);
+    step.set_summary(absl::StrCat(liveness_.accept.size(), " errors of half the tolerance, ",
+                                  liveness_.reject.size(), " beyond it"));
+  }
+
+  // Steps that times tell: size, roofline, metamorphic.
+  void Measured() {
+    v1::AuditStep& size = Step("size");
+    v1::AuditStep& roofline = Step("roofline");
+    v1::AuditStep& metamorphic = Step("metamorphic");
+    if (measured_.empty()) {
+      for (v1::AuditStep* step : {&size, &roofline, &metamorphic}) {
+        Skip(*step, "no honest candidate in C++ is at hand");
+      }
+      return;
+    }
+    const v1::Outcome& outcome = measured_[0].evaluation.outcome();
+    metamorphic.set_summary(absl::StrCat(
+        problem_.transforms_size(), " declared; every timed call of ", measured_[0].name,
+        problem_.transforms_size() > 0 ? " was on transformed inputs" : " was compared"));
+    if (outcome.verdict() == v1::IMPLAUSIBLE) {
+      Fail(roofline, absl::StrCat(measured_[0].name, ": ", outcome.message()));
+    } else if (outcome.verdict() != v1::PASSED) {
+      Fail(metamorphic, absl::StrCat(measured_[0].name, ": ", VerdictText(outcome)));
+    }
+    std::vector<std::string> tiny;
+    int timed = 0;
+    double efficiency = 0;
+    for (const v1::WorkloadResult& result : outcome.workload_results()) {
+      const v1::Measurement& measurement = result.measurement();
+      if (!(measurement.median_ns() > 0)) continue;
+      ++timed;
+      if (measurement.median_ns() < kHandshakes * measurement.handshake_ns()) {
+        tiny.push_back(result.workload());
+      }
+      efficiency = std::max(efficiency, result.efficiency_ratio());
+      if (result.efficiency_ratio() > 1) {
+        Fail(roofline, absl::StrCat(result.workload(), " is faster than its ceiling"));
+      }
+    }
+    if (timed > 0 && static_cast<int>(tiny.size()) == timed) {
+      Fail(size, "every workload is shorter than 20 handshakes");
+    }
+    size.set_summary(absl::StrCat(
+        timed, " workloads timed; ",
+        tiny.empty() ? "all longer than 20 handshakes"
+                     : absl::StrCat("below 20 handshakes: ", absl::StrJoin(tiny, ", "))));
+    roofline.set_summary("no workload is faster than its ceiling");
+    if (timed == 0) {
+      Skip(size, "nothing was timed");
+      Skip(roofline, "nothing was timed");
+    }
+  }
+
+  // The work model against what an emulated device counts.
+  void Counts() {
+    v1::AuditStep& step = Step("work_model");
+    int compared = 0;
+    for (const AuditCase& one : device_) {
+      for (const v1::WorkloadResult& result : one.evaluation.outcome().workload_results()) {
+        if (result.has_observed()) compared += Compare(one, result, step);
+      }
+    }
+    if (compared == 0) return Skip(step, "no emulated device has counted");
+    step.set_summary(absl::StrCat(compared, " counts of an emulated device compared"));
+  }
+  int Compare(const AuditCase& one, const v1::WorkloadResult& result, v1::AuditStep& step) {
+    v1::WorkloadSelector selector;
+    selector.set_name(result.workload());
+    const auto workload = ResolveSelector(problem_, selector);
+    if (!workload.ok()) return 0;
+    const auto cost = ComputeWorkCost(problem_, *workload);
+    if (!cost.ok()) return 0;
+    const v1::ObservedWork& seen = result.observed();
+    const auto bytes = static_cast<double>(seen.global_load_bytes() + seen.global_store_bytes());
+    if (bytes < cost->bytes_read + cost->bytes_written) {
+      Fail(step,
+           absl::StrFormat("%s on %s moves %.0f bytes, fewer than the compulsory %.0f", one.name,
+                           result.workload(), bytes, cost->bytes_read + cost->bytes_written));
+    }
+    double flops = static_cast<double>(seen.f16_flops() + seen.f32_flops() + seen.f64_flops() +
+                                       seen.tensor_flops() + seen.special_operations());
+    if (problem_.work().unit() == v1::WorkModel::OP_INT8) {
+      flops = static_cast<double>(seen.integer_operations() + seen.tensor_flops());
+    }
+    const bool declared = problem_.work().unit() != v1::WorkModel::NONE && cost->operations > 0;
+    // Integer arithmetic of addresses counts too, so that only too little is a fault there.
+    const bool integer = problem_.work().unit() == v1::WorkModel::OP_INT8;
+    if (declared && (flops * kOperationsFactor < cost->operations ||
+                     (!integer && flops > kOperationsFactor * cost->operations))) {
+      Fail(step, absl::StrFormat("%s on %s does %.0f operations, %.0f are declared", one.name,
+                                 result.workload(), flops, cost->operations));
+    }
+    return 1;
+  }
+
+  void Contract() {
+    v1::AuditStep& step = Step("contract");
+    if (problem_.arithmetic().empty() && problem_.contracts_size() == 0) {
+      Fail(step, "neither `arithmetic` nor `contracts` says what a candidate may do with numbers");
+    }
+    std::vector<std::string> names;
+    for (const v1::ArithmeticContract& contract : problem_.contracts()) {
+      names.push_back(contract.name());
+    }
+    step.set_summary(names.empty() ? "in words"
+                                   : absl::StrCat("judged by ", names[0],
+                                                  "; declared: ", absl::StrJoin(names, ", ")));
+  }
+
+  void SelfHosting() {
+    v1::AuditStep& step = Step("self_hosting");
+    ExpectRejected(wrong_, step);
+    step.set_summary(
+        absl::StrCat(CountRejected(wrong_), " of ", wrong_.size(), " near misses rejected"));
+    if (wrong_.empty()) Skip(step, "the problem has no near misses");
+  }
+
+  // Steps in the order of the report, and the verdict.
+  void Order() {
+    audit_.set_passed(true);
+    for (const char* name : {"oracle", "signal", "sensitivity", "trivial", "op_deletion", "mutants",
+                             "honest", "separation", "liveness", "validity", "size", "roofline",
+                             "work_model", "contract", "metamorphic", "self_hosting"}) {
+      const v1::AuditStep& step = steps_[name];
+      if (!step.passed() && !step.skipped()) audit_.set_passed(false);
+      *audit_.add_steps() = step;
+    }
+  }
+
+  struct Errors {
+    double l2 = 0;
+    double element = 0;
+    double rounding = 0;
+  };
+
+  const AuditMaterial& material_;
+  const v1::Problem& problem_;
+  const AuditOptions& options_;
+  AuditJudge* const judge_;
+  AuditScopes scopes_;
+  const CaseMaker maker_;
+  std::string reference_;
+  std::vector<AuditCase> oracle_, honest_, device_, measured_, wrong_, trivial_, inputs_, axes_;
+  LivenessCases liveness_;
+  std::vector<Mutant> mutants_;
+  std::map<std::string, Errors> honest_errors_;
+  std::vector<double> honest_elements_;  // by output, in the problem's order
+  std::map<std::string, v1::AuditStep> steps_;
+  v1::ProblemAudit audit_;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::ProblemAudit> AuditProblem(const AuditMaterial& material,
+                                              const AuditOptions& options, AuditJudge* judge) {
+  return Auditor(material, options, judge).Run();
+}
+
+}  // namespace assay
