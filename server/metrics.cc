@@ -91,11 +91,13 @@ constexpr MetricInfo kGroup = {"assay_store_group_operations", MetricType::Histo
 
 constexpr size_t kRpcCount = static_cast<size_t>(Rpc::kCount);
 constexpr const char* kRpcNames[kRpcCount] = {
-    "CreateProblem",    "GetProblem",      "ListProblems",     "RecordProblemAudit", "CreateCandidate",
-    "GetCandidate",     "ListCandidates",  "CreateEvaluation", "BatchCreateEvaluations",
-    "GetEvaluation",    "ListEvaluations", "CancelEvaluation", "WatchEvaluation",
-    "GetLeaderboard",   "ListWorkers",     "GetWorker",        "DrainWorker",
-    "UndrainWorker",    "CreateToken",     "ListTokens",       "RevokeToken",
+    "CreateProblem",      "GetProblem",       "ListProblems",
+    "RecordProblemAudit", "CreateCandidate",  "GetCandidate",
+    "ListCandidates",     "CreateEvaluation", "BatchCreateEvaluations",
+    "GetEvaluation",      "ListEvaluations",  "CancelEvaluation",
+    "WatchEvaluation",    "GetLeaderboard",   "ListWorkers",
+    "GetWorker",          "DrainWorker",      "UndrainWorker",
+    "CreateToken",        "ListTokens",       "RevokeToken",
     "ListAccessEvents",
 };
 constexpr size_t kCodeCount = 17;

@@ -12,7 +12,6 @@
 namespace assay {
 namespace {
 
-using ::assay::testing::Admit;
 using ::assay::testing::Await;
 using ::assay::testing::Cancel;
 using ::assay::testing::Complete;
