@@ -451,7 +451,7 @@ TEST_F(CppBuilderTest, TheClockOfTheBuildIsNotSeen) {
 TEST_F(CppBuilderTest, NulAndBytesThatAreNotTextEndInADiagnostic) {
   for (const std::string& source :
        {std::string("int \0x = ;\n", 11), std::string("int x\xff\xfe = ;\n"),
-        std::string("\xef\xbb\xbfint x = ;\n"), std::string(1 << 20, '(')}) {
+        std::string("\xef\xbb\xbfint x = ;\n"), std::string(4096, '(')}) {
     const BuildResult result = Build(Request(source));
     EXPECT_FALSE(result.ok);
     EXPECT_EQ(result.reason, "COMPILE_FAILED") << result.log.substr(0, 500);
