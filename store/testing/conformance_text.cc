@@ -41,7 +41,10 @@ TEST_P(StoreConformanceTest, AnyTextIsKeptAndFoundAsItIs) {
     EXPECT_THAT(store().GetCandidate(texts[i]), HasReason("CANDIDATE_NOT_FOUND"));
     EXPECT_THAT(store().GetProblem(texts[i], 0), HasReason("PROBLEM_NOT_FOUND"));
     EXPECT_THAT(store().FindByIdentity(texts[i]), HasReason("EVALUATION_NOT_FOUND"));
-    ASSERT_OK_AND_ASSIGN(const auto ranked, store().Leaderboard(texts[i], texts[i], texts[i], 10));
+    ASSERT_OK_AND_ASSIGN(const auto ranked, store().Leaderboard({.problem = texts[i],
+                                                                 .workload = texts[i],
+                                                                 .device_class = texts[i],
+                                                                 .contract = texts[i]}));
     EXPECT_TRUE(ranked.empty());
   }
 }
