@@ -79,10 +79,10 @@ void CheckServer(const CommandContext& context, std::vector<DoctorCheck>* checks
   v1::ListWorkersResponse response;
   const absl::Status status = connection.ToStatus(connection.fleet().ListWorkers(
       Connection::Context(absl::Seconds(3)).get(), request, &response));
-  checks->push_back({"server", status.ok(), false,
-                     status.ok()
-                         ? absl::StrCat(context.server.address, ", ", response.workers_size(), " workers")
-                         : absl::StrCat("none at ", context.server.address)});
+  checks->push_back(
+      {"server", status.ok(), false,
+       status.ok() ? absl::StrCat(context.server.address, ", ", response.workers_size(), " workers")
+                   : absl::StrCat("none at ", context.server.address)});
 }
 
 void PrintJson(const std::vector<DoctorCheck>& checks) {
