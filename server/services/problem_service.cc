@@ -91,7 +91,7 @@ class ProblemServiceImpl final : public v1::ProblemService::CallbackService {
   grpc::ServerUnaryReactor* RecordProblemAudit(grpc::CallbackServerContext* context,
                                                const v1::RecordProblemAuditRequest* request,
                                                v1::Problem* response) override {
-    const UnaryCall call(services_, context, Rpc::kRecordProblemAudit);
+    const UnaryCall call(services_, context, Rpc::kRecordProblemAudit, request->audit().problem());
     const absl::Status valid = CheckResourceName("problems/", request->audit().problem());
     if (!valid.ok()) return call.FinishNow(valid);
     return call.ContinueOn(services_.reads, [this, call, request, response] {
