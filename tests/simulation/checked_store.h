@@ -32,6 +32,10 @@ class CheckedStore : public Store {
   void CreateProblem(v1::Problem problem, StoreDone<v1::Problem> done) override {
     control_->disk.CreateProblem(std::move(problem), std::move(done));
   }
+  void RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
+                          StoreDone<v1::Problem> done) override {
+    control_->disk.RecordProblemAudit(std::move(audit), time, std::move(done));
+  }
   void CreateCandidate(v1::Candidate candidate, std::string fingerprint,
                        StoreDone<v1::Candidate> done) override {
     control_->disk.CreateCandidate(std::move(candidate), std::move(fingerprint), std::move(done));
