@@ -120,6 +120,8 @@ void WriteOutput(Warp* warp, const Op& op, int lane, std::string_view text) {
 }
 
 uint64_t ClockOf(Warp* warp) {
+  // What was executed is counted when a row of operations ends: the next read shall see this one.
+  warp->event = WarpEvent::kRegroup;
   const LaunchOptions& options = warp->block->launch().options;
   return options.clock_offset + options.clock_rate * StateOf(warp)->executed;
 }

@@ -21,7 +21,7 @@ using internal::v1::RunnerWorkloadReport;
 constexpr int kCallsMax = 12;
 constexpr int kCallsMin = 3;
 // About what the battery of a small workload executes.
-constexpr int64_t kThreadInstructionsMax = 60'000'000;
+constexpr int64_t kWarpInstructionsMax = 2'000'000;
 // Expected outputs of earlier calls, of one workload.
 constexpr size_t kExpectedBytesMax = size_t{64} << 20;
 // Right answers of fewer different values may coincide: the largest of all elements that came so
@@ -39,8 +39,8 @@ bool IsClearlyLess(int64_t less, int64_t than) {
 
 }  // namespace
 
-int CarriedStateCheck::CallCount(int64_t thread_instructions) {
-  const int64_t affordable = kThreadInstructionsMax / std::max<int64_t>(1, thread_instructions);
+int CarriedStateCheck::CallCount(int64_t warp_instructions) {
+  const int64_t affordable = kWarpInstructionsMax / std::max<int64_t>(1, warp_instructions);
   return affordable < kCallsMin ? 0 : static_cast<int>(std::min<int64_t>(affordable, kCallsMax));
 }
 
@@ -118,6 +118,7 @@ absl::StatusOr<CarriedStateCheck::Answer> CarriedStateCheck::RunCalls(int call_c
     if (const v1::ObservedWork* observed = work_.candidate().observed()) {
       seen.thread_instructions = observed->thread_instructions();
       seen.load_bytes = observed->global_load_bytes();
+      call_count = std::min(call_count, CallCount(observed->warp_instructions()));
     }
     std::vector<std::vector<std::byte>> expected = work_.CopyExpected();
     for (const std::vector<std::byte>& bytes : expected) expected_bytes_ += bytes.size();

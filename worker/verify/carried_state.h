@@ -33,12 +33,14 @@ class CarriedStateCheck {
   // Every content follows from `nonce`.
   CarriedStateCheck(LoadedWork* work, uint64_t nonce) : work_(*work), nonce_(nonce) {}
 
-  // How many calls in a row are affordable where one executes so many thread instructions: 12,
-  // fewer where one costs more than a quick battery, and none where three are too many.
-  static int CallCount(int64_t thread_instructions);
+  // How many calls in a row are affordable where one executes so many warp instructions: 12, fewer
+  // where one costs more than a quick battery, and none where three are too many.
+  static int CallCount(int64_t warp_instructions);
 
-  // Tells `report` what was found. After it `wrong_reason` is set when a content was answered
-  // wrong from the first image too, which has nothing to do with state. The base is lost.
+  // Ends sooner where the first call shows that calls are dearer when blocks run alone, as those
+  // are that wait for each other. Tells `report` what was found. After it `wrong_reason` is set
+  // when a content was answered wrong from the first image too, which has nothing to do with state.
+  // The base is lost.
   absl::StatusOr<Step> Run(int call_count, internal::v1::RunnerWorkloadReport* report);
 
   const std::string& wrong_reason() const { return wrong_reason_; }

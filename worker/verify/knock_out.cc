@@ -12,7 +12,7 @@ namespace assay {
 namespace {
 
 // Of all calls with something left out, of one workload.
-constexpr int64_t kThreadInstructionsMax = 60'000'000;
+constexpr int64_t kWarpInstructionsMax = 2'000'000;
 
 using Outputs = std::vector<std::vector<std::byte>>;
 
@@ -40,16 +40,16 @@ absl::StatusOr<Step> CallWithout(LoadedWork* work, int launch, bool keep_variabl
 }  // namespace
 
 absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& presented,
-                                      int64_t thread_instructions,
                                       internal::v1::RunnerWorkloadReport* report) {
   const CandidateTraits& traits = *work->candidate().traits();
-  const int64_t affordable = kThreadInstructionsMax / std::max<int64_t>(1, thread_instructions) - 1;
-  const auto launches =
-      static_cast<int>(std::min<int64_t>(affordable, static_cast<int64_t>(traits.kernels.size())));
-  if (traits.kernels.size() < 2 || launches < 1) return Step::kDone;
+  if (traits.kernels.size() < 2) return Step::kDone;
   std::optional<Outputs> whole;
   ASSAY_ASSIGN_OR_RETURN(Step step, CallWithout(work, -1, false, &whole));
   if (step != Step::kDone) return step;
+  const int64_t cost = work->candidate().observed()->warp_instructions();
+  const auto launches =
+      static_cast<int>(std::min<int64_t>(kWarpInstructionsMax / std::max<int64_t>(1, cost),
+                                         static_cast<int64_t>(traits.kernels.size())));
   for (int launch = 0; launch < launches; ++launch) {
     bool idle = true;
     for (const bool keep_variables : {false, true}) {

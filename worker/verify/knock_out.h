@@ -13,9 +13,8 @@ namespace assay {
 // which every output has the same bits, also at a second call in a row that finds the variables as
 // the first one left them: so a launch that prepares them, before or after the others, is none.
 // What a check finds while a launch is missing is no fault. Looks at nothing where the plan has one
-// launch, and at fewer launches where a call of `thread_instructions` is dear.
+// launch, and at fewer launches where a call is dear.
 absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& presented,
-                                      int64_t thread_instructions,
                                       internal::v1::RunnerWorkloadReport* report);
 
 }  // namespace assay

@@ -157,8 +157,7 @@ absl::StatusOr<VerifyResult> CheckState(LoadedWork* work, const VerifyOptions& o
   const CandidateTraits* const traits = work->candidate().traits();
   if (traits == nullptr) return result;
   const PresentedCase presented = {result.input_case, input_seed};
-  const int64_t instructions = report->observed().thread_instructions();
-  ASSAY_ASSIGN_OR_RETURN(result.step, FindIdleLaunches(work, presented, instructions, report));
+  ASSAY_ASSIGN_OR_RETURN(result.step, FindIdleLaunches(work, presented, report));
   if (result.step != Step::kDone) return result;
   if (traits->reads_clock) {
     const uint64_t seed =
@@ -168,8 +167,8 @@ absl::StatusOr<VerifyResult> CheckState(LoadedWork* work, const VerifyOptions& o
   }
   if (!traits->has_variables) return result;
   CarriedStateCheck state(work, options.nonce);
-  ASSAY_ASSIGN_OR_RETURN(result.step,
-                         state.Run(CarriedStateCheck::CallCount(instructions), report));
+  const int call_count = CarriedStateCheck::CallCount(report->observed().warp_instructions());
+  ASSAY_ASSIGN_OR_RETURN(result.step, state.Run(call_count, report));
   if (result.step != Step::kDone || state.wrong_reason().empty()) return result;
   result.right = false;
   result.reason = state.wrong_reason();
