@@ -369,6 +369,19 @@ TEST_P(ProblemTest, ShippedPlansFitEveryWorkload) {
 // Fails when the folder is empty or ASSAY_SOURCE_DIR is not set: the tests above would not run.
 TEST(ProblemsTest, ThereAreProblems) { EXPECT_FALSE(testing::ProblemFolders().empty()); }
 
+// A report of other content admits nothing: scripts/audit_problems makes it anew.
+TEST_P(ProblemTest, ItsAuditIsOfThisContent) {
+  v1::ProblemAudit audit;
+  const absl::Status loaded = LoadProblemAudit(folder_, &audit);
+  if (absl::IsNotFound(loaded)) GTEST_SKIP() << "not audited";
+  ASSERT_OK(loaded);
+  EXPECT_EQ(audit.problem(), problem_.name());
+  EXPECT_EQ(audit.problem_version(), problem_.version());
+  EXPECT_EQ(audit.problem_digest(), problem_.digest());
+  EXPECT_TRUE(audit.passed());
+  EXPECT_FALSE(audit.has_time());
+}
+
 INSTANTIATE_TEST_SUITE_P(Shipped, ProblemTest, ::testing::ValuesIn(testing::ProblemFolders()),
                          [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProblemTest);

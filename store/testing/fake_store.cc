@@ -181,7 +181,9 @@ void FakeStore::RecordProblemAudit(v1::ProblemAudit audit, absl::Time time,
   *audit.mutable_time() = ToTimestamp(time);
   Enqueue<v1::Problem>(
       std::move(done), [this, audit = std::move(audit)]() -> absl::StatusOr<v1::Problem> {
-        std::map<int, v1::Problem>& versions = problems_[audit.problem()];
+        const auto problem = problems_.find(audit.problem());
+        std::map<int, v1::Problem> none;
+        std::map<int, v1::Problem>& versions = problem == problems_.end() ? none : problem->second;
         const auto found = versions.find(std::max(audit.problem_version(), 1));
         if (found == versions.end()) {
           return NotFound("PROBLEM_NOT_FOUND",
