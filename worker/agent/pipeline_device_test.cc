@@ -82,8 +82,9 @@ TEST_F(PipelineDeviceTest, PreflightsWhatIsOnlyVerifiedAndTimesTheRest) {
 TEST_F(PipelineDeviceTest, DetectorsSeeWhatWasBuilt) {
   ASSERT_OK_AND_ASSIGN(const TemporaryDirectory directory,
                        TemporaryDirectory::Create("pipeline-device-test"));
-  ptx_.artifacts["kernel.cc"] = directory.path() + "/kernel.ptx";
-  ASSERT_OK(WriteFileAtomically(ptx_.artifacts["kernel.cc"],
+  work_.mutable_candidate()->mutable_files(0)->set_path("kernel.ptx");
+  ptx_.artifacts["kernel.ptx"] = directory.path() + "/kernel.ptx";
+  ASSERT_OK(WriteFileAtomically(ptx_.artifacts["kernel.ptx"],
                                 ".version 8.0\n.target sm_80\n.entry triple()\n{\n"
                                 "mov.u64 %rd1, %clock64;\ncvt.rn.f16.f32 %rs1, %f1;\nret;\n}\n"));
   ASSERT_OK(Judge());
