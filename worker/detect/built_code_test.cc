@@ -165,7 +165,9 @@ TEST(PrecisionInstructionsTest, NotesWhatIsNarrowerThanTheContract) {
     evidence.ptx = ptx;
     const auto texts = Texts(MakePrecisionInstructionsDetector()->Inspect(evidence));
     EXPECT_THAT(texts, SizeIs(row.findings));
-    if (row.findings > 0) EXPECT_THAT(texts, Contains(HasSubstr(row.evidence)));
+    if (row.findings > 0) {
+      EXPECT_THAT(texts, Contains(HasSubstr(row.evidence)));
+    }
   }
 }
 

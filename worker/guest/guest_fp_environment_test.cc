@@ -68,7 +68,9 @@ TEST_F(FpEnvironmentGuestTest, NoCallInheritsOneAndWhatIsLeftIsTold) {
       ASSERT_TRUE(session->Call(GuestCache::kLeave, kCallMax).has_value())
           << session->ended()->message;
       EXPECT_EQ(Floats(*session, 1)[0], least / 4) << "call " << call;
-      if (row.mode == 3) EXPECT_EQ(Floats(*session, 1)[1], 0);
+      if (row.mode == 3) {
+        EXPECT_EQ(Floats(*session, 1)[1], 0);
+      }
     }
     EXPECT_EQ(session->fp_control_bits(), row.bits);
   }
