@@ -117,6 +117,7 @@ class Measurement {
     if (verdict.right) return true;
     result_.right = false;
     result_.reason = verdict.reason;
+    if (verdict.reason == "MISMATCH") result_.stale_source = work_->RememberedLabel();
     verification_->set_passed(false);
     verification_->set_failed_case("the warm-up");
     return false;
