@@ -52,13 +52,15 @@ std::vector<InputCaseSpec> ChooseCases(const LoadedWork& work, const VerifyOptio
   if (!options.battery) specs.resize(1);
   if (!options.battery || IsSmall(work, is_emulated)) return specs;
   const bool verify_only = work.workload().verify_only;
+  // A problem states cases of its own since something hangs on them.
+  const bool own_cases = !verify_only || IsSmall(work, /*is_emulated=*/false);
   std::vector<size_t> drawn;
   std::vector<bool> keep(specs.size(), false);
   for (size_t i = 0; i < specs.size(); ++i) {
     if (IsDrawnInputCase(specs[i])) {
       drawn.push_back(i);
     } else {
-      keep[i] = i == 0 || !verify_only;
+      keep[i] = i == 0 || own_cases;
     }
   }
   Random random(DeriveSeed(options.nonce, absl::StrCat("cases ", work.workload().name), 0));
