@@ -50,6 +50,7 @@ class ToldJudge final : public AuditJudge {
     EXPECT_EQ(spec.origin().strategy(), "audit");
     EXPECT_GT(request.evaluation().workloads_size(), 0);
     const std::string name = spec.label().substr(6);  // "audit-"
+    EXPECT_EQ(request.evaluation().device_class(), spec.language() == v1::CPP ? "cpu" : "emulated");
     names.insert(name);
     const bool honest = name == "oracle" || name == "oracle_twice" ||
                         absl::StartsWith(name, "candidates_") || absl::StrContains(name, "_half");
@@ -99,12 +100,15 @@ AuditMaterial Material() {
       "for (int64_t i = 0; i < rows; ++i) for (int64_t j = 0; j < cols; ++j) y[i * cols + j] ="
       " s[i] * x[i * cols + j];"));
   material.wrong.push_back(candidate("candidates_wrong/none.cc", ""));
+  material.wrong.push_back(candidate("candidates_wrong/none.cu", ""));
+  material.wrong.back().candidate.mutable_spec()->set_language(v1::CUDA_CPP);
   return material;
 }
 
 v1::ProblemAudit Audited(ToldJudge& judge) {
   AuditOptions options;
   options.harness_version = "h";
+  options.emulated_class = "emulated";
   auto audit = AuditProblem(Material(), options, &judge);
   EXPECT_OK(audit);
   return audit.ok() ? *audit : v1::ProblemAudit();
@@ -158,6 +162,7 @@ TEST(AuditTest, EveryWrongVerdictFailsTheStepThatItIsOf) {
       {"y_row_half", v1::INCORRECT, "liveness"},
       {"y_element_twice", v1::PASSED, "liveness"},
       {"candidates_wrong_none.cc", v1::PASSED, "self_hosting"},
+      {"candidates_wrong_none.cu", v1::PASSED, "self_hosting"},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.name);

@@ -218,6 +218,22 @@ TEST_F(GenerateTest, WitnessesTellDifferencesFromRounding) {
   EXPECT_EQ(changed, 4);
 }
 
+// What streams its stores is honest, and needs the alignment that every call has.
+TEST_F(GenerateTest, CopiesAreAlignedAsTheTensorsOfACall) {
+  Use(testing::ScaleRowsProblem());
+  const std::string particular =
+      "#include <cstdint>\nextern \"C\" void scale_rows(const float* x, const float* s, float* y, "
+      "int64_t rows, int64_t cols) { const bool aligned = reinterpret_cast<uintptr_t>(y) % 64 == "
+      "0; "
+      "for (int64_t i = 0; i < rows * cols; ++i) y[i] = aligned ? x[i] * s[i / cols] : -1; }";
+  const std::string plain =
+      "#include <cstdint>\nextern \"C\" void scale_rows(const float* x, const float* s, float* y, "
+      "int64_t rows, int64_t cols) { "
+      "for (int64_t i = 0; i < rows * cols; ++i) y[i] = x[i] * s[i / cols]; }";
+  EXPECT_TRUE(Passes(
+      WitnessSource(problem_, {plain, false, "", ""}, {particular, false, "", ""}, {1e-7}, false)));
+}
+
 TEST_F(GenerateTest, SpoilersSpoil) {
   Use(testing::ScaleRowsProblem());
   for (const Spoiler& spoiler : Spoilers(problem_)) {

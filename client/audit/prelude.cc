@@ -93,7 +93,8 @@ inline void Put(const Tensor& t, int64_t i, double v) {
   }
 }
 
-// Tensors whose outputs, and inputs where asked for, have memory of their own.
+// Tensors whose outputs, and inputs where asked for, have memory of their own, which begins at a
+// multiple of 64 bytes as that of a call does.
 struct Copy {
   Tensors t;
   std::vector<std::vector<char>> memory;
@@ -101,9 +102,11 @@ struct Copy {
     for (size_t k = 0; k < t.size(); ++k) {
       if (!t[k].output && !inputs) continue;
       if (t[k].output && wide && t[k].scaled) t[k].type = F64;
-      memory[k].resize(t[k].n * Size(t[k].type));
-      if (!t[k].output) std::memcpy(memory[k].data(), t[k].data, memory[k].size());
-      t[k].data = memory[k].data();
+      const size_t bytes = t[k].n * Size(t[k].type);
+      memory[k].resize(bytes + 64);
+      char* const data = memory[k].data() + (64 - reinterpret_cast<uintptr_t>(memory[k].data()) % 64);
+      if (!t[k].output) std::memcpy(data, t[k].data, bytes);
+      t[k].data = data;
     }
   }
 };
