@@ -195,8 +195,15 @@ class Auditor {
     FindHonestErrors();
   }
 
-  // Largest error of honest candidates and of the oracle, by output; at least what rounding to the
-  // output's type costs.
+  // Others are held to tolerances of their own.
+  bool IsUnderFirstContract(const AuditCase& one) const {
+    const std::string& contract = one.request.candidate().spec().contract();
+    return contract.empty() || problem_.contracts_size() == 0 ||
+           contract == problem_.contracts(0).name();
+  }
+
+  // Largest error of honest candidates and of the oracle under the first contract, by output; at
+  // least what rounding to the output's type costs.
   void FindHonestErrors() {
     for (const v1::Tensor& tensor : problem_.tensors()) {
       if (tensor.role() != v1::Tensor::OUTPUT) continue;
@@ -208,7 +215,9 @@ class Auditor {
       errors.rounding = std::ldexp(1.0, -bits);
       for (const std::vector<AuditCase>* cases : {&oracle_, &honest_, &device_}) {
         for (const AuditCase& one : *cases) {
-          if (one.evaluation.outcome().verdict() != v1::PASSED) continue;
+          if (one.evaluation.outcome().verdict() != v1::PASSED || !IsUnderFirstContract(one)) {
+            continue;
+          }
           for (const v1::WorkloadResult& result : one.evaluation.outcome().workload_results()) {
             for (const v1::OutputCheck& check : result.verification().outputs()) {
               if (check.tensor() != tensor.name()) continue;

@@ -105,7 +105,11 @@ struct Copy {
       const size_t bytes = t[k].n * Size(t[k].type);
       memory[k].resize(bytes + 64);
       char* const data = memory[k].data() + (64 - reinterpret_cast<uintptr_t>(memory[k].data()) % 64);
-      if (!t[k].output) std::memcpy(data, t[k].data, bytes);
+      if (t[k].output) {
+        std::memset(data, 0xff, bytes);  // no number, or -1: what is not written stands out
+      } else {
+        std::memcpy(data, t[k].data, bytes);
+      }
       t[k].data = data;
     }
   }
