@@ -74,7 +74,9 @@ TEST(CarriedStateDetectorTest, KindsAndWhatTheyProve) {
       {CarriedState::WRONG_LATER, v1::Finding::PROOF, "PHASE_DEPENDENT"},
       {CarriedState::LESS_WORK, v1::Finding::PROOF, "WORK_CARRIED"},
       {CarriedState::NEEDS_RESET, v1::Finding::NOTICE, ""},
-      {CarriedState::DIFFERENT, v1::Finding::SUSPECT, ""},
+      {CarriedState::MORE_WORK, v1::Finding::SUSPECT, ""},
+      {CarriedState::OTHER_BITS, v1::Finding::NOTICE, ""},
+      {CarriedState::KEPT_CONSTANTS, v1::Finding::NOTICE, ""},
   };
   internal::v1::RunnerReport report;
   internal::v1::RunnerWorkloadReport& work = *report.add_workloads();
@@ -142,12 +144,21 @@ TEST(IdleLaunchDetectorTest, IdleInEveryWorkloadIsSuspectInSomeIsNot) {
   add(0);
   EXPECT_THAT(MakeIdleLaunchDetector()->Inspect(evidence), IsEmpty()) << "the other may need it";
   add(1);
+  v1::Problem problem;
+  for (const auto& work : report.workloads()) problem.add_workloads()->set_name(work.workload());
+  evidence.problem = &problem;
   auto findings = MakeIdleLaunchDetector()->Inspect(evidence);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].severity, v1::Finding::SUSPECT);
   EXPECT_EQ(findings[0].verdict, 0);
   EXPECT_THAT(findings[0].evidence, HasSubstr("launch 1 of the plan, kernel decoy"));
   EXPECT_THAT(findings[0].evidence, HasSubstr("seed 99"));
+  // One that nobody asked for may need it.
+  problem.add_workloads()->set_name("wide");
+  findings = MakeIdleLaunchDetector()->Inspect(evidence);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
+  problem.mutable_workloads()->RemoveLast();
   // One that was too large to look at may need it too.
   report.add_workloads()->set_workload("huge");
   findings = MakeIdleLaunchDetector()->Inspect(evidence);
@@ -260,6 +271,11 @@ TEST_F(PrecisionDowngradeTest, TheContractDecidesWhatIsHonest) {
   EXPECT_THAT(Inspect(), SizeIs(1));
   contract_->add_operand_roundings(v1::ArithmeticContract::TF32);
   EXPECT_THAT(Inspect(), IsEmpty());
+  report_.mutable_workloads(0)->mutable_precision(0)->set_zero_trailing_bits(13);
+  EXPECT_THAT(Inspect(), IsEmpty());
+  report_.mutable_workloads(0)->mutable_precision(0)->set_zero_trailing_bits(14);
+  EXPECT_THAT(Inspect(), SizeIs(1));
+  report_.mutable_workloads(0)->mutable_precision(0)->set_zero_trailing_bits(-1);
   contract_->clear_operand_roundings();
   contract_->set_accumulator(v1::F16);
   EXPECT_THAT(Inspect(), IsEmpty());

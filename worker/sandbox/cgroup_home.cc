@@ -54,8 +54,12 @@ std::string MountPoint(const CgroupTree& tree, const std::string& controller) {
 }
 
 // Directory of this process's own group; the mount point when a container hides it.
-std::string OwnGroup(const CgroupTree& tree, const std::string& mount_point,
-                     const std::string& controller) {
+struct Group {
+  std::string path;
+  bool hidden = false;  // the own group lies outside of the namespace: here are others' processes
+};
+Group OwnGroup(const CgroupTree& tree, const std::string& mount_point,
+               const std::string& controller) {
   const std::string groups = tree.Read("/proc/self/cgroup");
   for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -66,13 +70,13 @@ std::string OwnGroup(const CgroupTree& tree, const std::string& mount_point,
                              : std::find(names.begin(), names.end(), controller) != names.end();
     if (!matches) continue;
     // Outside of this process's cgroup namespace.
-    if (absl::StartsWith(parts[2], "/..")) return mount_point;
+    if (absl::StartsWith(parts[2], "/..")) return {mount_point, true};
     std::string path = parts[2] == "/" ? mount_point : absl::StrCat(mount_point, parts[2]);
     const std::string leaf = absl::StrCat("/", kSelfLeaf);
     if (absl::EndsWith(path, leaf)) path.resize(path.size() - leaf.size());
-    if (tree.IsDirectory(path)) return path;
+    if (tree.IsDirectory(path)) return {path, false};
   }
-  return mount_point;
+  return {mount_point, false};
 }
 
 // Makes .../assay below `own`; an empty result leaves the reason in `note`.
@@ -171,7 +175,8 @@ bool HandDown(CgroupTree* tree, const std::string& group, const std::string& con
 bool FindUnified(CgroupTree* tree, int pid, CgroupHome* home) {
   const std::string mount_point = MountPoint(*tree, "");
   if (mount_point.empty()) return false;
-  const std::string own = OwnGroup(*tree, mount_point, "");
+  const Group group = OwnGroup(*tree, mount_point, "");
+  const std::string& own = group.path;
   const std::string offered = tree->Read(own + "/cgroup.controllers");
   const bool memory = HasWord(offered, kMemory);
   const bool pids = HasWord(offered, kPids);
@@ -197,7 +202,7 @@ bool FindUnified(CgroupTree* tree, int pid, CgroupHome* home) {
   }
   const std::string controllers =
       absl::StrCat(memory ? kMemory : "", memory && pids ? " " : "", pids ? kPids : "");
-  const bool whole = own == mount_point || tree->IsDelegated(own);
+  const bool whole = !group.hidden && (own == mount_point || tree->IsDelegated(own));
   std::string path;
   if (HandDown(tree, own, controllers, whole, pid, &note)) path = MakeHome(tree, own, &note);
   if (!path.empty() && (!HandDown(tree, path, controllers, false, pid, &note) ||
@@ -224,7 +229,7 @@ std::string FindLegacy(CgroupTree* tree, int pid, const std::string& controller,
     return "";
   }
   note->clear();
-  const std::string home = MakeHome(tree, OwnGroup(*tree, mount_point, controller), note);
+  const std::string home = MakeHome(tree, OwnGroup(*tree, mount_point, controller).path, note);
   return !home.empty() && TryLeaf(tree, home, pid, limit_file, note) ? home : "";
 }
 

@@ -300,6 +300,18 @@ TEST(CgroupHomeRootTest, AGroupThatIsNotVisibleIsNotClimbedTo) {
   EXPECT_EQ(home.memory_path, absl::StrCat(kMount, "/assay")) << home.memory_note;
 }
 
+TEST(CgroupHomeRootTest, OthersAboveAGroupThatIsNotVisibleAreLeftAlone) {
+  FakeKernel kernel;
+  kernel.real_root = false;
+  kernel.MountUnified();
+  kernel.Enter("/../x", {"memory", "pids"});
+  kernel.group(kMount).procs = {1, 7};
+  const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
+  EXPECT_EQ(home.memory_path, "");
+  EXPECT_THAT(home.memory_note, HasSubstr("processes of others"));
+  EXPECT_THAT(kernel.group(kMount).procs, ::testing::UnorderedElementsAre(1, 7));
+}
+
 TEST_F(CgroupHomeTest, AThreadedGroupHoldsNoSandboxes) {
   for (const char* type : {"threaded", "domain threaded", "domain invalid"}) {
     kernel_.group(kService).type = type;

@@ -46,7 +46,7 @@ class CarriedStateCheck {
   const std::string& wrong_reason() const { return wrong_reason_; }
 
  private:
-  // What one call works on.
+  // What one call works on: a base, drawn anew or that of the call before, and a transform of it.
   struct Content {
     uint64_t base = 0;
     uint64_t transform_seed = 0;
@@ -74,10 +74,16 @@ class CarriedStateCheck {
   int StaleCall();
   // Whether so many different values cannot have come about by chance.
   bool IsRich(const Seen& seen) const;
+  // Whether the last content's answer, given from the first image just now, is also what the
+  // content of `earlier` gets after it. One that accumulates gives the answer to one of the two in
+  // both orders; one that replays gives each time the first.
+  absl::StatusOr<bool> ReplaysInBothOrders(const Seen& earlier);
   // Whether some one earlier call is enough to make the last content's answer wrong.
   absl::StatusOr<bool> NeedsResetOnly();
   // All were right: whether one did other work than from the first image.
   absl::StatusOr<Step> CompareWork(internal::v1::RunnerWorkloadReport* report);
+  // Whether call `index` works on a base that an earlier one had.
+  bool IsDerived(size_t index) const;
   internal::v1::CarriedState* Describe(int call, int kind,
                                        internal::v1::RunnerWorkloadReport* report) const;
 

@@ -2,6 +2,8 @@
 // runner's one entry.
 #include "worker/verify/carried_state.h"
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "worker/testing/emulated_fixture.h"
 
@@ -79,12 +81,18 @@ TEST_F(CarriedStateTest, WhatVariablesCarryIsFoundAndHonestOnesAreNot) {
                     "st.global.u32 [%d5], %r4; ready: cvt.rn.f32.u32 %f2, %r4;",
                     "div.rn.f32 %f2, %f2, 0f42c80000; ld.global.f32 %f0, [%d2];",
                     "mul.f32 %f1, %f0, %f2;", kStore),
-       CarriedState::LESS_WORK, 0, ""},
+       CarriedState::KEPT_CONSTANTS, 0, ""},
       {"more work at every call",
        absl::StrCat(kOwnWord, kCompute, "add.u32 %r4, %r4, 100; st.global.u32 [%d5], %r4;",
                     "count_down: sub.u32 %r4, %r4, 1; setp.ne.u32 %p0, %r4, 0;",
                     "@%p0 bra count_down;", kStore),
-       CarriedState::DIFFERENT, 0, ""},
+       CarriedState::MORE_WORK, 0, ""},
+      // Where nobody puts it back, it rounds the other way in every second call.
+      {"other bits",
+       absl::StrCat(kOwnWord, kCompute, "add.u32 %r5, %r4, 1; st.global.u32 [%d5], %r5;",
+                    "and.b32 %r5, %r5, 1; mov.b32 %r6, %f1; xor.b32 %r6, %r6, %r5;",
+                    "mov.b32 %f1, %r6;", kStore),
+       CarriedState::OTHER_BITS, 0, ""},
       {"tickets that nobody puts back", absl::StrCat(kTakeTicket, kServeTicket),
        CarriedState::NEEDS_RESET, 2, "OUTPUT_NOT_WRITTEN"},
       {"tickets that run over", absl::StrCat(kTakeTicket, kServeAnyTicket),
@@ -112,13 +120,59 @@ TEST_F(CarriedStateTest, WhatVariablesCarryIsFoundAndHonestOnesAreNot) {
     if (row.kind == CarriedState::STALE_ANSWER) {
       EXPECT_EQ(found.earlier_call(), 1);
     }
-    if (row.kind == CarriedState::LESS_WORK) {
+    if (row.kind == CarriedState::KEPT_CONSTANTS) {
       EXPECT_LT(found.thread_instructions() + 10'000, found.fresh_thread_instructions());
     }
-    if (row.kind == CarriedState::DIFFERENT) {
+    if (row.kind == CarriedState::MORE_WORK) {
       EXPECT_GT(found.thread_instructions(), found.fresh_thread_instructions() + 1'000);
     }
   }
+}
+
+// Counts to 300 unless the mantissa is that of the element's last input: then the answer differs
+// from the last one by a power of two.
+TEST_F(CarriedStateTest, WorkSavedOnRelatedContentAloneIsCarried) {
+  request_.mutable_problem()->mutable_transforms()->DeleteSubrange(0, 1);
+  ASSERT_TRUE(request_.problem().transforms(0).has_power_of_two_scale());
+  const CarriedState found = RunOf(absl::StrCat(
+      kOwnWord, "ld.global.f32 %f0, [%d2]; mov.b32 %r5, %f0; and.b32 %r5, %r5, 8388607;",
+      "or.b32 %r5, %r5, 8388608; setp.eq.u32 %p0, %r4, %r5; @%p0 bra ready; mov.u32 %r6, 0;",
+      "count_up: add.u32 %r6, %r6, 1; setp.lt.u32 %p0, %r6, 300; @%p0 bra count_up;",
+      "st.global.u32 [%d5], %r5; ready: mul.f32 %f1, %f0, 0f40400000;", kStore));
+  EXPECT_EQ(found.kind(), CarriedState::LESS_WORK) << found.DebugString();
+  EXPECT_LT(found.thread_instructions() + 10'000, found.fresh_thread_instructions());
+}
+
+// Elements that grow with the scale are each the largest so far: the answer to an earlier content,
+// with as many different values as it has elements, and yet no replay.
+TEST_F(CarriedStateTest, LargestElementsThatNobodyPutsBackAreNoReplay) {
+  request_.mutable_problem()->mutable_transforms()->DeleteSubrange(0, 1);
+  request_.mutable_problem()->mutable_transforms(0)->mutable_power_of_two_scale()->set_signed_(
+      false);
+  FakeGuestPlan reference;
+  reference.compute = [](int call, const Tensors& t, const std::vector<int64_t>& axes) {
+    for (int64_t i = 0; i < axes[0]; ++i) {
+      reinterpret_cast<double*>(t[1].data())[i] = std::fabs(Floats(t[0])[i]);
+    }
+  };
+  Declare(kWords);
+  Launch(
+      "candidate", 64,
+      absl::StrCat(kOwnWord, "ld.global.f32 %f0, [%d2]; abs.f32 %f0, %f0; mov.b32 %f1, %r4;",
+                   "max.f32 %f1, %f1, %f0; mov.b32 %r4, %f1; st.global.u32 [%d5], %r4;", kStore));
+  bool needs_reset = false;
+  for (uint64_t nonce = 1; nonce <= 20; ++nonce) {
+    SCOPED_TRACE(nonce);
+    request_.set_nonce(nonce);
+    request_.clear_work();
+    AddWork("main", 64, true, false);
+    const RunnerReport report = RunDevice(reference);
+    EXPECT_TRUE(report.workloads(0).verification().passed()) << report.DebugString();
+    const CarriedState& found = report.workloads(0).carried_state();
+    EXPECT_NE(found.kind(), CarriedState::STALE_ANSWER) << found.DebugString();
+    needs_reset |= found.kind() == CarriedState::NEEDS_RESET;
+  }
+  EXPECT_TRUE(needs_reset);
 }
 
 TEST_F(CarriedStateTest, AConstantTableCarriesNothing) {

@@ -68,4 +68,19 @@ absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& pre
   return Step::kDone;
 }
 
+absl::StatusOr<Step> ConfirmIdleLaunches(LoadedWork* work,
+                                         internal::v1::RunnerWorkloadReport* report) {
+  std::optional<Outputs> whole;
+  ASSAY_ASSIGN_OR_RETURN(Step step, CallWithout(work, -1, false, &whole));
+  if (step != Step::kDone) return step;
+  for (int i = report->idle_launches_size(); i-- > 0;) {
+    std::optional<Outputs> without;
+    ASSAY_ASSIGN_OR_RETURN(step,
+                           CallWithout(work, report->idle_launches(i).launch(), false, &without));
+    if (step != Step::kDone) return step;
+    if (without != whole) report->mutable_idle_launches()->DeleteSubrange(i, 1);
+  }
+  return Step::kDone;
+}
+
 }  // namespace assay

@@ -13,9 +13,15 @@ namespace assay {
 // which every output has the same bits, also at a second call in a row that finds the variables as
 // the first one left them: so a launch that prepares them, before or after the others, is none.
 // What a check finds while a launch is missing is no fault. Looks at nothing where the plan has one
-// launch, and at fewer launches where a call is dear.
+// launch, and at the first launches alone where a call is dear: at as many as two million
+// instructions of warps are enough for, so at none where one call takes more.
 absl::StatusOr<Step> FindIdleLaunches(LoadedWork* work, const PresentedCase& presented,
                                       internal::v1::RunnerWorkloadReport* report);
+
+// On the content of a further case, whose output was right: takes back those of `report` that this
+// content needs, as it does a launch for ties, for zeros or for what is left over.
+absl::StatusOr<Step> ConfirmIdleLaunches(LoadedWork* work,
+                                         internal::v1::RunnerWorkloadReport* report);
 
 }  // namespace assay
 

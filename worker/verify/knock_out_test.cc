@@ -67,5 +67,38 @@ TEST_F(KnockOutTest, LaunchesThatDoNothingAreNamed) {
   }
 }
 
+// Without its second launch the outputs have ten bits, which says nothing of the candidate's.
+TEST_F(KnockOutTest, WhatIsLeftOutSaysNothingOfPrecision) {
+  Launch("coarse", 64,
+         "ld.global.f32 %f0, [%d2]; mul.f32 %f1, %f0, 0f40400000; mov.b32 %r4, %f1;"
+         "and.b32 %r4, %r4, 0xffffe000; st.global.u32 [%d3], %r4;");
+  Launch("fine", 64, kTriple);
+  AddWork("main", 64, true, false);
+  const RunnerReport report = RunDevice();
+  ASSERT_EQ(report.workloads(0).precision_size(), 1) << report.DebugString();
+  EXPECT_EQ(report.workloads(0).precision(0).zero_trailing_bits(), 0) << report.DebugString();
+}
+
+// Nominal inputs are below a hundred; what is larger needs the second launch.
+TEST_F(KnockOutTest, ALaunchThatSomeCaseNeedsIsNone) {
+  DrawIntegers();
+  v1::InputCase& large = *request_.mutable_problem()->add_input_cases();
+  large.set_name("large");
+  v1::InputCase::Override& larger = *large.add_overrides();
+  larger.set_tensor("x");
+  larger.mutable_distribution()->mutable_uniform_int()->set_low(1000);
+  larger.mutable_distribution()->mutable_uniform_int()->set_high(2000);
+  Launch("small", 64,
+         "ld.global.f32 %f0, [%d2]; min.f32 %f0, %f0, 0f42c80000; mul.f32 %f1, %f0, 0f40400000;"
+         "st.global.f32 [%d3], %f1;");
+  Launch("large", 64,
+         "ld.global.f32 %f0, [%d2]; setp.le.f32 %p0, %f0, 0f42c80000; @%p0 bra over;"
+         "mul.f32 %f1, %f0, 0f40400000; st.global.f32 [%d3], %f1; over:");
+  AddWork("main", 64, true, false);
+  const RunnerReport report = RunDevice();
+  EXPECT_TRUE(report.workloads(0).verification().passed()) << report.DebugString();
+  EXPECT_EQ(report.workloads(0).idle_launches_size(), 0) << report.DebugString();
+}
+
 }  // namespace
 }  // namespace assay

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <string_view>
 
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/evaluation.pb.h"
@@ -110,6 +111,19 @@ double RoundingOf(int rounding) {
   }
 }
 
+// Mantissa bits that one rounding to the type leaves.
+int SignificantBitsOf(int rounding) {
+  switch (rounding) {
+    case v1::ArithmeticContract::TF32:
+    case v1::ArithmeticContract::HALF:
+      return 10;
+    case v1::ArithmeticContract::BFLOAT:
+      return 7;
+    default:
+      return kF64MantissaBits;
+  }
+}
+
 double OutputRoundingOf(DataType dtype) {
   return dtype == DataType::kF16 ? 0x1p-11 : dtype == DataType::kBF16 ? 0x1p-8 : 0;
 }
@@ -146,6 +160,20 @@ void GatherPrecision(const std::string& input_case, LoadedWork* work,
         is_f32 ? ZeroTrailingBits<float, uint32_t, kF32MantissaBits>(got, want)
                : ZeroTrailingBits<double, uint64_t, kF64MantissaBits>(got, want));
   }
+}
+
+int HonestZeroBitsMax(const v1::Problem& problem, std::string_view tensor) {
+  int bits = 0;
+  for (const v1::Tensor& output : problem.tensors()) {
+    if (output.name() != tensor) continue;
+    const int all = output.dtype() == v1::F64 ? kF64MantissaBits : kF32MantissaBits;
+    for (const v1::ArithmeticContract& contract : problem.contracts()) {
+      for (const int rounding : contract.operand_roundings()) {
+        bits = std::max(bits, all - SignificantBitsOf(rounding));
+      }
+    }
+  }
+  return bits;
 }
 
 double HonestErrorMax(const v1::Problem& problem, const ResolvedWorkload& workload) {

@@ -7,6 +7,7 @@
 #define ASSAY_WORKER_VERIFY_PRECISION_H_
 
 #include <string>
+#include <string_view>
 
 #include "kernels/problem.h"
 #include "worker/verify/loaded_work.h"
@@ -21,6 +22,11 @@ class RunnerWorkloadReport;
 // battery. Only "x1", as the first case of the report, and "exact_integers" have any.
 void GatherPrecision(const std::string& input_case, LoadedWork* work,
                      internal::v1::RunnerWorkloadReport* report);
+
+// How many trailing mantissa bits of output `tensor` honest arithmetic may leave zero in every
+// element: as many as the coarsest operands that the contracts of `problem` allow lack, since an
+// output may be an operand. 0 where none may be rounded.
+int HonestZeroBitsMax(const v1::Problem& problem, std::string_view tensor);
 
 // A bound for the relative L2 error of honest arithmetic under the only contract of `problem` on
 // nominal inputs. With u the unit roundoff of the accumulator and K the longest sum that the shapes

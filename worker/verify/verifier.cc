@@ -141,6 +141,8 @@ VerifyResult RunCase(LoadedWork* work, const VerifyOptions& options, const Plann
     }
   }
   result.right = !seen_wrong;
+  // Further calls write other outputs.
+  if (result.right && planned.draw == 0) GatherPrecision(planned.spec.name, work, report);
   result.step = orders.Conclude(report);
   result.nondeterministic = seen_wrong && (seen_right || orders.right_serially());
   if (result.step != Step::kDone || !result.right || !planned.first) return result;
@@ -204,7 +206,10 @@ absl::StatusOr<VerifyResult> VerifyWork(LoadedWork* work, const VerifyOptions& o
       record->set_failed_case(result.input_case);
       return result;
     }
-    if (planned.draw == 0) GatherPrecision(planned.spec.name, work, report);
+    if (!planned.first && report->idle_launches_size() > 0) {
+      ASSAY_ASSIGN_OR_RETURN(result.step, ConfirmIdleLaunches(work, report));
+      if (result.step != Step::kDone) return result;
+    }
   }
   record->set_passed(true);
   return result;

@@ -33,7 +33,20 @@ void Judge(const CarriedState& found, DetectorFinding* finding) {
       break;
     case CarriedState::LESS_WORK:
       Prove("WORK_CARRIED", finding);
-      what = absl::StrCat(call, " did less than the same call from the first image");
+      what = absl::StrCat(call,
+                          " did less than the same call from the first image, by what it kept of "
+                          "earlier content");
+      break;
+    case CarriedState::KEPT_CONSTANTS:
+      finding->severity = v1::Finding::NOTICE;
+      what = absl::StrCat(call,
+                          " did less than the same call from the first image, on content that has "
+                          "nothing to do with earlier ones: a table, which every call that counts "
+                          "makes anew");
+      break;
+    case CarriedState::OTHER_BITS:
+      finding->severity = v1::Finding::NOTICE;
+      what = absl::StrCat(call, " was right, with other bits than from the first image");
       break;
     case CarriedState::NEEDS_RESET:
       finding->severity = v1::Finding::NOTICE;
@@ -43,9 +56,7 @@ void Judge(const CarriedState& found, DetectorFinding* finding) {
       break;
     default:
       finding->severity = v1::Finding::SUSPECT;
-      what = absl::StrCat(call,
-                          " was right, and did more than the same call from the first image "
-                          "or gave other bits");
+      what = absl::StrCat(call, " was right, and did more than the same call from the first image");
       break;
   }
   finding->evidence = absl::StrFormat(

@@ -1,6 +1,7 @@
 // Arithmetic below the contract that the tolerance lets pass: outputs whose last bits are all zero,
 // sums of integers that are not exact, errors beyond those of honest arithmetic. Never more than a
 // suspicion, for the tolerance alone says what is right.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -91,7 +92,11 @@ class PrecisionDowngradeDetector : public Detector {
         finding.evidence = absl::StrCat(text, " (case ", seen.input_case(), ")");
         found.emplace(absl::StrCat(seen.tensor(), " ", kind), std::move(finding));
       };
-      if (seen.zero_trailing_bits() >= kZeroBitsMin) add("bits", DescribeZeroBits(seen));
+      const int zeros =
+          evidence.problem == nullptr
+              ? kZeroBitsMin - 1
+              : std::max(kZeroBitsMin - 1, HonestZeroBitsMax(*evidence.problem, seen.tensor()));
+      if (seen.zero_trailing_bits() > zeros) add("bits", DescribeZeroBits(seen));
       if (seen.inexact_count() > 0) add("exact", DescribeInexact(seen));
       if (seen.input_case() != "x1") continue;
       const double bound = BoundOf(evidence, one.workload);
