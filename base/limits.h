@@ -68,6 +68,10 @@ inline constexpr size_t kAccessRecordsWaiting =
 inline constexpr int kTokenRequestsPerSecond = 100;
 inline constexpr int kTokenRequestsBurst = 500;
 inline constexpr int kTokenUnfinishedEvaluations = 20'000;
+inline constexpr size_t kTokenWatchersMax = 1'000;  // open streams of one
+// New candidates and evaluations of one, in the long run and at once: a gigabyte in an hour.
+inline constexpr size_t kTokenCandidateBytesPerSecond = 256 << 10;
+inline constexpr size_t kTokenCandidateBytesBurst = size_t{1} << 30;
 inline constexpr int kTokenLimitMax = 1'000'000;
 // Refused calls a second and at once of one address.
 inline constexpr int kRefusedCallsPerSecond = 5;

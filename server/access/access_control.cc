@@ -1,10 +1,14 @@
 #include "server/access/access_control.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -48,8 +52,19 @@ bool Covers(const v1::Token& token, AccessScope needed) {
   return false;
 }
 
-// "ipv4:10.0.0.7:51234" without the port, which changes from call to call.
-std::string HostOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
+// "ipv4:10.0.0.7:51234" without the port, which changes from call to call. Of an IPv6 address the
+// network of 64 bits, which one caller has whole; gRPC writes its brackets escaped.
+std::string HostOf(const std::string& peer) {
+  constexpr absl::string_view kIpv6 = "ipv6:";
+  if (!absl::StartsWith(peer, kIpv6)) return peer.substr(0, peer.rfind(':'));
+  std::string host = absl::StrReplaceAll(peer.substr(kIpv6.size()), {{"%5B", "["}, {"%5D", "]"}});
+  host = host.substr(host.find('[') + 1);
+  host = host.substr(0, host.find_first_of("]%"));
+  in6_addr address;
+  if (inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
+  return absl::StrCat(kIpv6, absl::BytesToHexString(absl::string_view(
+                                 reinterpret_cast<const char*>(address.s6_addr), 8)));
+}
 
 // Printable, and of bounded length.
 std::string EventText(std::string_view text) {
@@ -71,10 +86,13 @@ struct AccessControl::Entry {
   explicit Entry(const v1::Token& stored)
       : token(stored),
         rate(OrDefault(stored.requests_per_second(), limits::kTokenRequestsPerSecond),
-             OrDefault(stored.requests_burst(), limits::kTokenRequestsBurst)) {}
+             OrDefault(stored.requests_burst(), limits::kTokenRequestsBurst)),
+        candidate_bytes(limits::kTokenCandidateBytesPerSecond, limits::kTokenCandidateBytesBurst) {}
 
   v1::Token token;
   RateLimit rate;
+  RateLimit candidate_bytes;
+  size_t streams = 0;
   absl::flat_hash_set<size_t> unfinished;  // hashes of the evaluations' names
 };
 
@@ -256,9 +274,8 @@ absl::Status AccessControl::Recheck(const CallAccess& call) {
   return standing.ok() ? standing : Count(standing);
 }
 
-void AccessControl::End(const CallAccess& call, absl::StatusCode code,
-                        std::function<void()> answer) {
-  if (!call.is_recorded) return answer();
+void AccessControl::End(const CallAccess& call, absl::StatusCode code, AccessAnswer answer) {
+  if (!call.is_recorded) return answer(absl::OkStatus());
   NewAccessEvent record;
   record.refused = call.is_refused;
   v1::AccessEvent& event = record.event;
@@ -270,10 +287,15 @@ void AccessControl::End(const CallAccess& call, absl::StatusCode code,
   event.set_code(absl::StatusCodeToString(code));
   if (!call.is_refused) {
     options_.store->RecordAccessEvent(
-        std::move(record),
-        [this, answer = std::move(answer)](absl::StatusOr<v1::AccessEvent> recorded) {
-          if (!recorded.ok()) CountUnrecorded(recorded.status());
-          answer();
+        std::move(record), [this, method = call.method,
+                            answer = std::move(answer)](absl::StatusOr<v1::AccessEvent> recorded) {
+          if (recorded.ok()) return answer(absl::OkStatus());
+          CountUnrecorded(recorded.status());
+          answer(ErrorWithReason(
+              absl::StatusCode::kInternal, "ACCESS_UNRECORDED",
+              absl::StrCat(method, " could not be written to the log of access (",
+                           recorded.status().message(),
+                           "); it may have been done: look before doing it again")));
         });
     return;
   }
@@ -295,7 +317,7 @@ void AccessControl::End(const CallAccess& call, absl::StatusCode code,
   } else {
     CountUnrecorded(absl::ResourceExhaustedError("too many at once"));
   }
-  answer();
+  answer(absl::OkStatus());
 }
 
 void AccessControl::CountUnrecorded(const absl::Status& why) {
@@ -304,6 +326,41 @@ void AccessControl::CountUnrecorded(const absl::Status& why) {
     ++counters_.unrecorded_total;
   }
   Log(LogLevel::kError, "access-event-lost", {{"error", std::string(why.message())}});
+}
+
+absl::Status AccessControl::AddStream(const CallAccess& call) {
+  absl::MutexLock lock(&mutex_);
+  Entry* const entry = FindToken(call.token);
+  if (entry == nullptr) return absl::OkStatus();
+  if (entry->streams >= limits::kTokenWatchersMax) {
+    return ErrorWithReason(absl::StatusCode::kResourceExhausted, "TOO_MANY_WATCHERS",
+                           absl::StrCat(call.token, " has ", entry->streams,
+                                        " open streams, which is the most; end some, or ask for "
+                                        "lists of evaluations instead"));
+  }
+  ++entry->streams;
+  return absl::OkStatus();
+}
+
+void AccessControl::RemoveStream(const CallAccess& call) {
+  absl::MutexLock lock(&mutex_);
+  Entry* const entry = FindToken(call.token);
+  if (entry != nullptr && entry->streams > 0) --entry->streams;
+}
+
+absl::Status AccessControl::AddCandidateBytes(const std::string& token, size_t bytes) {
+  if (token.empty()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  Entry* const entry = FindToken(token);
+  if (entry == nullptr) return absl::OkStatus();
+  const absl::Duration wait =
+      entry->candidate_bytes.Take(options_.clock->Monotonic(), static_cast<double>(bytes));
+  if (wait == absl::ZeroDuration()) return absl::OkStatus();
+  return Count(ErrorWithReason(
+      absl::StatusCode::kResourceExhausted, "QUOTA_EXCEEDED",
+      absl::StrCat(token, " stores new candidates faster than it may (",
+                   limits::kTokenCandidateBytesPerSecond, " bytes a second in the long run); wait ",
+                   Wait(wait), ", or name candidates that are stored")));
 }
 
 absl::Status AccessControl::AddUnfinished(const std::string& token,

@@ -56,6 +56,9 @@ struct CallAccess {
   std::string resource;
 };
 
+// Ends a call. Not OK: what was done is not in the log, which the caller must be told.
+using AccessAnswer = std::function<void(const absl::Status& recorded)>;
+
 // Why calls are refused, as values of a metric's label.
 inline constexpr std::array<const char*, 7> kAccessRefusals = {
     "TOKEN_MISSING", "TOKEN_INVALID", "TOKEN_EXPIRED", "TOKEN_REVOKED",
@@ -100,8 +103,18 @@ class AccessControl {
   absl::Status Recheck(const CallAccess& call);
 
   // Records the call if it has to be, and calls `answer` exactly once: for what was done after the
-  // record is durable, on any thread; for the rest at once.
-  void End(const CallAccess& call, absl::StatusCode code, std::function<void()> answer);
+  // record is durable, on any thread, and with reason ACCESS_UNRECORDED when it could not be
+  // written; for the rest at once and with OK.
+  void End(const CallAccess& call, absl::StatusCode code, AccessAnswer answer);
+
+  // Takes one of the token's open streams, until RemoveStream: RESOURCE_EXHAUSTED with reason
+  // TOO_MANY_WATCHERS. Callers without a token share what the server has.
+  absl::Status AddStream(const CallAccess& call);
+  void RemoveStream(const CallAccess& call);
+
+  // Counts bytes of new candidates to a token: RESOURCE_EXHAUSTED with reason QUOTA_EXCEEDED when
+  // it stores more than it may. A token that is empty or unknown has no quota.
+  absl::Status AddCandidateBytes(const std::string& token, size_t bytes);
 
   // Counts new unfinished evaluations ("evaluations/{id}") to a token: all, or RESOURCE_EXHAUSTED
   // with reason QUOTA_EXCEEDED. A token that is empty or unknown has no quota.

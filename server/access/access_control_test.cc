@@ -65,7 +65,8 @@ class AccessControlTest : public ::testing::Test {
     const auto call = Begin(method, secret, peer);
     if (call == nullptr) return absl::OkStatus();
     bool answered = false;
-    access_->End(*call, call->refusal.code(), [&] { answered = true; });
+    access_->End(*call, call->refusal.code(),
+                 [&](const absl::Status& recorded) { answered = recorded.ok(); });
     store_.RunPending();
     EXPECT_TRUE(answered);
     return call->refusal;
@@ -97,7 +98,7 @@ TEST_F(AccessControlTest, WithoutTokensEverythingIsAllowedAndAdministrationIsRec
   ASSERT_NE(drain, nullptr);
   EXPECT_OK(drain->refusal);
   EXPECT_OK(access_->DemandAdmin("this", drain.get()));
-  access_->End(*drain, absl::StatusCode::kNotFound, [] {});
+  access_->End(*drain, absl::StatusCode::kNotFound, [](const absl::Status&) {});
   store_.RunPending();
   EXPECT_THAT(Events(), ElementsAre("/assay.v1.FleetService/DrainWorker  workers/w1 NOT_FOUND"));
   EXPECT_THAT(Call("Frobnicate", ""), StatusIs(absl::StatusCode::kInternal));
@@ -282,13 +283,15 @@ TEST_F(AccessControlTest, RecordsActsBeforeTheirAnswerAndRefusalsWithoutWaiting)
   const auto act = Begin("DrainWorker", admin, "ipv4:10.0.0.7:1000", false, nasty);
   ASSERT_OK(act->refusal);
   bool answered = false;
-  access_->End(*act, absl::StatusCode::kOk, [&] { answered = true; });
+  access_->End(*act, absl::StatusCode::kOk,
+               [&](const absl::Status& recorded) { answered = recorded.ok(); });
   EXPECT_FALSE(answered);
   store_.RunPending();
   EXPECT_TRUE(answered);
   const auto refused = Begin("DrainWorker", read, "ipv4:10.0.0.8:1", false, "workers/w1");
   answered = false;
-  access_->End(*refused, refused->refusal.code(), [&] { answered = true; });
+  access_->End(*refused, refused->refusal.code(),
+               [&](const absl::Status& recorded) { answered = recorded.ok(); });
   EXPECT_TRUE(answered);
   store_.RunPending();
   ASSERT_OK_AND_ASSIGN(const auto listed, store_.ListAccessEvents({}));
@@ -307,10 +310,48 @@ TEST_F(AccessControlTest, RecordsActsBeforeTheirAnswerAndRefusalsWithoutWaiting)
   // Reading is no act, and done within one's scope it leaves no trace.
   EXPECT_OK(Call("GetProblem", read));
   EXPECT_EQ(Events().size(), 2u);
-  // A disk that fails takes the record, not the answer.
+  // What is not in the log is not acknowledged.
   store_.FailNextWrite(absl::ResourceExhaustedError("disk full"));
-  EXPECT_OK(Call("DrainWorker", admin));
+  const auto lost = Begin("DrainWorker", admin);
+  absl::Status told;
+  access_->End(*lost, absl::StatusCode::kOk,
+               [&](const absl::Status& recorded) { told = recorded; });
+  store_.RunPending();
+  EXPECT_THAT(told, HasReason("ACCESS_UNRECORDED"));
+  EXPECT_THAT(std::string(told.message()), HasSubstr("DrainWorker"));
   EXPECT_EQ(access_->Counters().unrecorded_total, 1);
+}
+
+TEST_F(AccessControlTest, ANetworkOfIpv6AddressesIsOneCaller) {
+  Start(true);
+  absl::Status last;
+  for (int i = 0; i <= limits::kRefusedCallsBurst; ++i) {
+    last = Call("GetProblem", "wrong",
+                absl::StrCat("ipv6:%5B2001:db8:1:2::", i + 1, "%5D:", 1000 + i));
+  }
+  EXPECT_THAT(last, HasReason("RATE_LIMITED"));
+  EXPECT_THAT(Call("GetProblem", "wrong", "ipv6:[2001:db8:1:3::1]:7"), HasReason("TOKEN_INVALID"));
+  EXPECT_THAT(Call("GetProblem", "wrong", "ipv6:[fe80::1%25eth0]:7"), HasReason("TOKEN_INVALID"));
+}
+
+TEST_F(AccessControlTest, StreamsAndStoredBytesOfATokenAreBounded) {
+  Start(true);
+  const std::string read = Create(MakeToken("r", v1::Token::READ));
+  const std::string other = Create(MakeToken("o", v1::Token::READ));
+  const auto call = Begin("WatchEvaluation", read);
+  for (size_t i = 0; i < limits::kTokenWatchersMax; ++i) ASSERT_OK(access_->AddStream(*call));
+  EXPECT_THAT(access_->AddStream(*call), HasReason("TOO_MANY_WATCHERS"));
+  EXPECT_OK(access_->AddStream(*Begin("WatchEvaluation", other)));
+  access_->RemoveStream(*call);
+  EXPECT_OK(access_->AddStream(*call));
+
+  constexpr size_t kPart = limits::kTokenCandidateBytesBurst / 4;
+  for (int i = 0; i < 4; ++i) ASSERT_OK(access_->AddCandidateBytes("tokens/r", kPart));
+  EXPECT_THAT(access_->AddCandidateBytes("tokens/r", kPart), HasReason("QUOTA_EXCEEDED"));
+  EXPECT_OK(access_->AddCandidateBytes("tokens/o", kPart));
+  EXPECT_OK(access_->AddCandidateBytes("", kPart));
+  clock_.Advance(absl::Seconds(kPart / limits::kTokenCandidateBytesPerSecond));
+  EXPECT_OK(access_->AddCandidateBytes("tokens/r", kPart));
 }
 
 TEST_F(AccessControlTest, RefusalsThatWaitForTheDiskAreBounded) {
@@ -319,7 +360,7 @@ TEST_F(AccessControlTest, RefusalsThatWaitForTheDiskAreBounded) {
   constexpr int kCalls = static_cast<int>(limits::kAccessRecordsWaiting) + 10;
   for (int i = 0; i < kCalls; ++i) {
     const auto call = Begin("DrainWorker", read);
-    access_->End(*call, call->refusal.code(), [] {});
+    access_->End(*call, call->refusal.code(), [](const absl::Status&) {});
   }
   EXPECT_EQ(store_.pending_count(), limits::kAccessRecordsWaiting);
   EXPECT_EQ(access_->Counters().unrecorded_total, 10);

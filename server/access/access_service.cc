@@ -15,6 +15,7 @@
 #include "server/access/secret.h"
 #include "server/services/page_token.h"
 #include "server/services/unary_call.h"
+#include "server/services/watch_hub.h"
 #include "store/records.h"
 #include "store/store.h"
 
@@ -146,6 +147,7 @@ class AccessServiceImpl final : public v1::AccessService::CallbackService {
                                    [this, call, response](absl::StatusOr<v1::Token> revoked) {
                                      if (revoked.ok()) {
                                        services_.access->UpdateToken(*revoked);
+                                       services_.watches->CheckAccess();
                                        response->Swap(&*revoked);
                                      }
                                      call.Finish(revoked.status());

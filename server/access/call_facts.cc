@@ -34,8 +34,8 @@ std::shared_ptr<CallAccess> BeginCall(AccessControl* access, const grpc::ServerC
 }
 
 void EndCall(AccessControl* access, const CallAccess* call, absl::StatusCode code,
-             std::function<void()> answer) {
-  if (access == nullptr || call == nullptr) return answer();
+             AccessAnswer answer) {
+  if (access == nullptr || call == nullptr) return answer(absl::OkStatus());
   access->End(*call, code, std::move(answer));
 }
 

@@ -18,9 +18,9 @@ namespace assay {
 std::shared_ptr<CallAccess> BeginCall(AccessControl* access, const grpc::ServerContextBase& context,
                                       std::string_view method, std::string_view resource);
 
-// AccessControl::End; `answer` at once for null.
+// AccessControl::End; `answer` at once and OK for null.
 void EndCall(AccessControl* access, const CallAccess* call, absl::StatusCode code,
-             std::function<void()> answer);
+             AccessAnswer answer);
 
 }  // namespace assay
 

@@ -15,14 +15,15 @@ class RateLimit {
   RateLimit(double per_second, double burst)
       : per_second_(per_second), burst_(burst), left_(burst) {}
 
-  // Zero: the call may be made, and is counted. Otherwise the time until one may be; nothing is
-  // counted. `now` is monotonic; an earlier one than before counts as no time.
-  absl::Duration Take(absl::Duration now) {
+  // Zero: the call may be made, and is counted as `amount`, which is at most the burst. Otherwise
+  // the time until it may be; nothing is counted. `now` is monotonic; an earlier one than before
+  // counts as no time.
+  absl::Duration Take(absl::Duration now, double amount = 1) {
     const double seconds = absl::ToDoubleSeconds(std::max(now - seen_, absl::ZeroDuration()));
     seen_ = std::max(seen_, now);
     left_ = std::min(burst_, left_ + seconds * per_second_);
-    if (left_ < 1) return absl::Seconds((1 - left_) / per_second_);
-    left_ -= 1;
+    if (left_ < amount) return absl::Seconds((amount - left_) / per_second_);
+    left_ -= amount;
     return absl::ZeroDuration();
   }
 

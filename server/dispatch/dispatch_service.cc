@@ -31,7 +31,7 @@ DispatchDone<Response> Finisher(AccessControl* access, std::shared_ptr<CallAcces
     if (result.ok()) *response = *std::move(result);
     const absl::Status status = result.status();
     EndCall(access, caller.get(), status.code(),
-            [reactor, status] { reactor->Finish(ToGrpcStatus(status)); });
+            [reactor, status](const absl::Status&) { reactor->Finish(ToGrpcStatus(status)); });
   };
 }
 

@@ -76,6 +76,10 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     const absl::Status valid = services_.admission->AdmitCandidate("", &candidate);
     if (!valid.ok()) return call.Finish(valid);
     const size_t bytes = candidate.ByteSizeLong();
+    const absl::Status quota = call.has_token()
+                                   ? services_.access->AddCandidateBytes(call.token(), bytes)
+                                   : absl::OkStatus();
+    if (!quota.ok()) return call.Finish(quota);
     const absl::Status room = services_.writes->Acquire(1, bytes);
     if (!room.ok()) return call.Finish(room);
     std::string fingerprint = CandidateFingerprint(candidate);

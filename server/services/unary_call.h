@@ -40,10 +40,13 @@ class UnaryCall {
   // Callable from any thread. After it, request and response are gone.
   void Finish(const absl::Status& result) const {
     const absl::Status status = is_refused() ? caller_->refusal : result;
-    EndCall(access_, caller_.get(), status.code(), [call = *this, status] {
-      call.metrics_->CountRpc(call.rpc_, status.code(), call.clock_->Monotonic() - call.start_);
-      call.reactor_->Finish(status.ok() ? grpc::Status::OK : ToGrpcStatus(status));
-    });
+    EndCall(access_, caller_.get(), status.code(),
+            [call = *this, status](const absl::Status& recorded) {
+              const absl::Status& told = status.ok() ? recorded : status;
+              call.metrics_->CountRpc(call.rpc_, told.code(),
+                                      call.clock_->Monotonic() - call.start_);
+              call.reactor_->Finish(told.ok() ? grpc::Status::OK : ToGrpcStatus(told));
+            });
   }
 
   // Finishes at once; for `return call.FinishNow(...)` in a handler.

@@ -84,6 +84,17 @@ void WatchHub::Publish(const v1::Evaluation& evaluation) {
   for (const auto& target : targets) target->OnChange(snapshot);
 }
 
+void WatchHub::CheckAccess() {
+  std::vector<std::shared_ptr<Subscriber>> targets;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& [name, list] : subscribers_) {
+      targets.insert(targets.end(), list.begin(), list.end());
+    }
+  }
+  for (const auto& target : targets) target->OnAccessChange();
+}
+
 void WatchHub::Shutdown() {
   std::map<std::string, std::vector<std::shared_ptr<Subscriber>>> all;
   {

@@ -55,6 +55,8 @@ class WatchHub {
     virtual ~Subscriber() = default;
     // Called without locks, on the publisher's thread: must not block.
     virtual void OnChange(EvaluationSnapshot snapshot) = 0;
+    // A token was revoked, or may have expired: look whether it is the own one.
+    virtual void OnAccessChange() = 0;
     virtual void OnHubShutdown() = 0;
   };
 
@@ -68,6 +70,9 @@ class WatchHub {
 
   // Copies the evaluation (without raw samples) once, and only when somebody watches it.
   void Publish(const v1::Evaluation& evaluation);
+
+  // Has every subscriber look at its token.
+  void CheckAccess();
 
   // Tells every subscriber, and refuses further ones.
   void Shutdown();

@@ -78,8 +78,10 @@ TEST(WatchCursor, EndsAtOnceWhenTheClientKnowsTheEnd) {
 class Recorder : public WatchHub::Subscriber {
  public:
   void OnChange(EvaluationSnapshot snapshot) override { snapshots.push_back(std::move(snapshot)); }
+  void OnAccessChange() override { ++access_changes; }
   void OnHubShutdown() override { ++shutdowns; }
   std::vector<EvaluationSnapshot> snapshots;
+  int access_changes = 0;
   int shutdowns = 0;
 };
 

@@ -48,6 +48,10 @@ absl::Status WatchReactor::Open(const v1::WatchEvaluationRequest& request) {
                            absl::StrCat("after_revision is ", request.after_revision(),
                                         "; use 0, or a revision of the evaluation"));
   }
+  if (caller_ != nullptr) {
+    ASSAY_RETURN_IF_ERROR(services_.access->AddStream(*caller_));
+    has_slot_ = true;
+  }
   ASSAY_RETURN_IF_ERROR(services_.watches->Subscribe(name_, shared_from_this()));
   return services_.reads->Submit([self = shared_from_this()] { self->ReadStored(); });
 }
@@ -83,6 +87,8 @@ void WatchReactor::OnChange(EvaluationSnapshot snapshot) {
   }
   Advance();
 }
+
+void WatchReactor::OnAccessChange() { Advance(); }
 
 void WatchReactor::OnHubShutdown() {
   Close(ErrorWithReason(absl::StatusCode::kUnavailable, "SHUTTING_DOWN",
@@ -138,11 +144,13 @@ void WatchReactor::Advance() {
   // Only one thread gets here: writing_ keeps the others out until OnWriteDone, finished_ for good.
   if (write) return StartWrite(&response_);
   services_.watches->Unsubscribe(name_, this);
+  if (has_slot_) services_.access->RemoveStream(*caller_);
   services_.metrics->CountRpc(Rpc::kWatchEvaluation, status.code(),
                               services_.clock->Monotonic() - start_);
   // The last use of *this: OnDone may follow at once.
-  EndCall(services_.access, caller_.get(), status.code(),
-          [this, status] { Finish(status.ok() ? grpc::Status::OK : ToGrpcStatus(status)); });
+  EndCall(services_.access, caller_.get(), status.code(), [this, status](const absl::Status&) {
+    Finish(status.ok() ? grpc::Status::OK : ToGrpcStatus(status));
+  });
 }
 
 }  // namespace assay

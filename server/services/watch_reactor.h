@@ -31,6 +31,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchEvaluationRe
                int64_t after_revision);
 
   void OnChange(EvaluationSnapshot snapshot) override;
+  void OnAccessChange() override;
   void OnHubShutdown() override;
 
   void OnWriteDone(bool ok) override;
@@ -50,6 +51,7 @@ class WatchReactor final : public grpc::ServerWriteReactor<v1::WatchEvaluationRe
   const absl::Duration start_;
   const int64_t after_revision_;
   std::shared_ptr<WatchReactor> self_;
+  bool has_slot_ = false;  // set by Open, before anything is shared
 
   absl::Mutex mutex_;
   WatchCursor cursor_ ABSL_GUARDED_BY(mutex_);
