@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,8 +54,9 @@ absl::Status GenerateInputPart(const v1::Problem& problem, const ResolvedWorkloa
 class DrawnTransform {
  public:
   // Draws every transform that the problem declares (they compose), from `seed`. With none
-  // declared: identity. Permutations of long dimensions with short elements are a rotation and a
-  // random order of large blocks, so that applying one costs what a copy costs; others are uniform.
+  // declared: identity. Permutations of dimensions with short elements that are long, or those of a
+  // large tensor, are a rotation and a random order of blocks, so that applying one costs what a
+  // copy costs; others are uniform.
   // INVALID_ARGUMENT when a transform names no tensor of the workload or dimensions of unequal
   // size.
   static absl::StatusOr<DrawnTransform> Draw(const v1::Problem& problem,
@@ -67,6 +69,15 @@ class DrawnTransform {
   // The same for the reference's output (elements of reference_element_bytes).
   void ApplyToReference(size_t tensor_index, std::span<const std::byte> from,
                         std::span<std::byte> to) const;
+
+  // ApplyToReference without the memory for it: hands the transformed output to `take` part by
+  // part in order, `rows`: whole rows of the last dimension. A part is gone when `take` returns.
+  using TakePart = std::function<void(std::span<const std::byte> part)>;
+  void StreamReference(size_t tensor_index, std::span<const std::byte> from, bool rows,
+                       const TakePart& take) const;
+
+  // What elements of the tensor are multiplied by: a power of two, or its negative.
+  double scale(size_t tensor_index) const { return actions_[tensor_index].scale; }
 
   bool is_identity() const;
 
@@ -87,7 +98,7 @@ class DrawnTransform {
   };
   friend class TransformApplier;
 
-  static DimensionMap DrawMap(int64_t size, bool element_wise, uint64_t seed);
+  static DimensionMap DrawMap(int64_t size, bool element_wise, bool large, uint64_t seed);
 
   std::vector<TensorShape> tensors_;
   std::vector<TensorAction> actions_;  // parallel to tensors_

@@ -26,6 +26,10 @@ constexpr int64_t kShortElementBytes = 32;
 constexpr int64_t kIndexMax = int64_t{1} << 22;
 constexpr int64_t kBlocksMax = 64;
 constexpr int64_t kBlockElementsMin = 1024;
+// In tensors of more bytes, short dimensions with short elements go by small blocks too: element by
+// element a permutation takes longer than many a kernel.
+constexpr int64_t kLargeTensorBytes = int64_t{4} << 20;
+constexpr int64_t kSmallBlockElements = 32;
 
 // One stream of random numbers for each transform; one-way, as for inputs.
 uint64_t TransformSeed(uint64_t seed, int transform) {
@@ -84,6 +88,47 @@ void Gather(const std::byte* from, std::byte* to, const std::vector<int32_t>& in
   }
 }
 
+// Where what was copied goes: one place after the other.
+class WholeTarget {
+ public:
+  explicit WholeTarget(std::byte* to) : to_(to) {}
+  // Room for `wanted` bytes, or for as many as there are.
+  std::span<std::byte> Take(size_t wanted) {
+    const std::span<std::byte> room(to_, wanted);
+    to_ += wanted;
+    return room;
+  }
+
+ private:
+  std::byte* to_;
+};
+
+// A part that is handed on and filled again.
+class PartTarget {
+ public:
+  // `indivisible` bytes and multiples of them are never cut; a part is at least that large.
+  PartTarget(size_t indivisible, const DrawnTransform::TakePart& take)
+      : part_(std::max(kPartBytes / indivisible, size_t{1}) * indivisible), take_(take) {}
+  std::span<std::byte> Take(size_t wanted) {
+    if (filled_ == part_.size()) Flush();
+    const std::span<std::byte> room =
+        std::span(part_).subspan(filled_, std::min(wanted, part_.size() - filled_));
+    filled_ += room.size();
+    return room;
+  }
+  void Flush() {
+    if (filled_ > 0) take_(std::span(part_).first(filled_));
+    filled_ = 0;
+  }
+
+ private:
+  static constexpr size_t kPartBytes = 64 << 10;  // stays in a core's own cache
+
+  std::vector<std::byte> part_;
+  size_t filled_ = 0;
+  const DrawnTransform::TakePart& take_;
+};
+
 }  // namespace
 
 // Copies one tensor through its maps. Dimensions after the last permuted one are one block.
@@ -101,28 +146,37 @@ class TransformApplier {
     }
   }
 
-  void Run(const std::byte* from, std::byte* to) const {
-    if (depth_ == 0) return Copy(from, to, stride_[0]);
+  template <typename Target>
+  void Run(const std::byte* from, Target& to) const {
+    if (depth_ == 0) return Copy(from, stride_[0], to);
     Walk(0, from, to);
+  }
+
+  // Bytes that a target must not cut: an element, or a row of the last dimension where rows are
+  // asked for or gathered.
+  size_t Indivisible(bool rows) const {
+    const size_t dims = tensor_.dims.size();
+    const bool gathers = dims > 0 && !action_.maps[dims - 1].index.empty();
+    return dims > 0 && (rows || gathers) ? stride_[dims - 1] : stride_[dims];
   }
 
  private:
   // Recursion at most kDimensionsMax deep. stride_[d + 1] is the bytes of one index of dimension d.
-  void Walk(size_t d, const std::byte* from, std::byte* to) const {
+  template <typename Target>
+  void Walk(size_t d, const std::byte* from, Target& to) const {
     const DrawnTransform::DimensionMap& map = action_.maps[d];
     const size_t bytes = stride_[d + 1];
     const bool last = d + 1 == depth_;
     if (!map.index.empty()) {
       if (last && d + 1 == tensor_.dims.size()) return GatherElements(map.index, from, to);
       for (const int32_t source : map.index) {
-        Descend(d, last, from + static_cast<size_t>(source) * bytes, to, bytes);
-        to += bytes;
+        Descend(d, last, from + static_cast<size_t>(source) * bytes, bytes, to);
       }
       return;
     }
     if (map.identity()) {
-      for (int64_t i = 0; i < tensor_.dims[d]; ++i, from += bytes, to += bytes) {
-        Descend(d, last, from, to, bytes);
+      for (int64_t i = 0; i < tensor_.dims[d]; ++i, from += bytes) {
+        Descend(d, last, from, bytes, to);
       }
       return;
     }
@@ -130,36 +184,48 @@ class TransformApplier {
       const std::byte* source = from + static_cast<size_t>(run.from) * bytes;
       const size_t run_bytes = static_cast<size_t>(run.length) * bytes;
       if (last) {
-        Copy(source, to, run_bytes);
+        Copy(source, run_bytes, to);
       } else {
         for (int64_t i = 0; i < run.length; ++i) {
-          Walk(d + 1, source + static_cast<size_t>(i) * bytes, to + static_cast<size_t>(i) * bytes);
+          Walk(d + 1, source + static_cast<size_t>(i) * bytes, to);
         }
       }
-      to += run_bytes;
     }
   }
 
-  void Descend(size_t d, bool last, const std::byte* from, std::byte* to, size_t bytes) const {
+  template <typename Target>
+  void Descend(size_t d, bool last, const std::byte* from, size_t bytes, Target& to) const {
     if (last) {
-      Copy(from, to, bytes);
+      Copy(from, bytes, to);
     } else {
       Walk(d + 1, from, to);
     }
   }
 
-  void GatherElements(const std::vector<int32_t>& index, const std::byte* from,
-                      std::byte* to) const {
+  // A gathered dimension is a whole row, which no target cuts.
+  template <typename Target>
+  void GatherElements(const std::vector<int32_t>& index, const std::byte* from, Target& to) const {
     const size_t element_bytes = stride_.back();
-    if (element_bytes == 1) Gather<uint8_t>(from, to, index);
-    if (element_bytes == 2) Gather<uint16_t>(from, to, index);
-    if (element_bytes == 4) Gather<uint32_t>(from, to, index);
-    if (element_bytes == 8) Gather<uint64_t>(from, to, index);
-    if (action_.scale != 1.0) Copy(to, to, index.size() * element_bytes);
+    std::byte* const room = to.Take(index.size() * element_bytes).data();
+    if (element_bytes == 1) Gather<uint8_t>(from, room, index);
+    if (element_bytes == 2) Gather<uint16_t>(from, room, index);
+    if (element_bytes == 4) Gather<uint32_t>(from, room, index);
+    if (element_bytes == 8) Gather<uint64_t>(from, room, index);
+    if (action_.scale != 1.0) CopyBlock(room, room, index.size() * element_bytes);
+  }
+
+  template <typename Target>
+  void Copy(const std::byte* from, size_t bytes, Target& to) const {
+    while (bytes > 0) {
+      const std::span<std::byte> room = to.Take(bytes);
+      CopyBlock(from, room.data(), room.size());
+      from += room.size();
+      bytes -= room.size();
+    }
   }
 
   // `from` and `to` are apart or the same.
-  void Copy(const std::byte* from, std::byte* to, size_t bytes) const {
+  void CopyBlock(const std::byte* from, std::byte* to, size_t bytes) const {
     if (action_.scale == 1.0) {
       if (from != to) std::memcpy(to, from, bytes);
     } else if (as_double_ || tensor_.dtype == DataType::kF64) {
@@ -178,12 +244,14 @@ class TransformApplier {
   std::vector<size_t> stride_;
 };
 
-DrawnTransform::DimensionMap DrawnTransform::DrawMap(int64_t size, bool element_wise,
+DrawnTransform::DimensionMap DrawnTransform::DrawMap(int64_t size, bool element_wise, bool large,
                                                      uint64_t seed) {
   DimensionMap map;
   if (size <= 1) return map;
   Random random(seed);
-  const bool by_blocks = size > kIndexMax || (element_wise && size > kElementWiseMax);
+  const bool by_small_blocks = element_wise && large && size >= 4 * kSmallBlockElements;
+  const bool by_blocks =
+      size > kIndexMax || (element_wise && size > kElementWiseMax) || by_small_blocks;
   if (!by_blocks) {
     map.index.resize(static_cast<size_t>(size));
     std::iota(map.index.begin(), map.index.end(), 0);
@@ -191,7 +259,10 @@ DrawnTransform::DimensionMap DrawnTransform::DrawMap(int64_t size, bool element_
     return map;
   }
   const auto rotation = static_cast<int64_t>(random.Below(static_cast<uint64_t>(size)));
-  const int64_t blocks = std::clamp<int64_t>(size / kBlockElementsMin, 1, kBlocksMax);
+  const bool by_large_blocks = size > kElementWiseMax;
+  const int64_t blocks = by_large_blocks
+                             ? std::clamp<int64_t>(size / kBlockElementsMin, 1, kBlocksMax)
+                             : size / kSmallBlockElements;
   std::vector<int64_t> order(static_cast<size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
   Shuffle(order, random);
@@ -223,6 +294,7 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
     Random random(TransformSeed(seed, t));
     if (transform.has_permutation()) {
       bool element_wise = false;
+      bool large = false;
       std::vector<DimensionMap*> targets;
       int64_t size = 0;
       for (const auto* listed :
@@ -233,10 +305,11 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
           const TensorShape& shape = out.tensors_[static_cast<size_t>(tensor)];
           size = shape.dims[d];
           element_wise = element_wise || InnerBytes(shape, d) <= kShortElementBytes;
+          large = large || shape.bytes > kLargeTensorBytes;
           targets.push_back(&out.actions_[static_cast<size_t>(tensor)].maps[d]);
         }
       }
-      const DimensionMap map = DrawMap(size, element_wise, random());
+      const DimensionMap map = DrawMap(size, element_wise, large, random());
       for (DimensionMap* target : targets) *target = map;
       continue;
     }
@@ -264,16 +337,28 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
 void DrawnTransform::ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
                                   std::span<std::byte> to) const {
   const TensorShape& tensor = tensors_[tensor_index];
+  WholeTarget target(to.data());
   TransformApplier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false)
-      .Run(from.data(), to.data());
+      .Run(from.data(), target);
 }
 
 void DrawnTransform::ApplyToReference(size_t tensor_index, std::span<const std::byte> from,
                                       std::span<std::byte> to) const {
   const TensorShape& tensor = tensors_[tensor_index];
   const auto element_bytes = static_cast<size_t>(tensor.reference_element_bytes);
+  WholeTarget target(to.data());
   TransformApplier(tensor, actions_[tensor_index], element_bytes, element_bytes == 8)
-      .Run(from.data(), to.data());
+      .Run(from.data(), target);
+}
+
+void DrawnTransform::StreamReference(size_t tensor_index, std::span<const std::byte> from,
+                                     bool rows, const TakePart& take) const {
+  const TensorShape& tensor = tensors_[tensor_index];
+  const auto element_bytes = static_cast<size_t>(tensor.reference_element_bytes);
+  const TransformApplier applier(tensor, actions_[tensor_index], element_bytes, element_bytes == 8);
+  PartTarget target(applier.Indivisible(rows), take);
+  applier.Run(from.data(), target);
+  target.Flush();
 }
 
 bool DrawnTransform::is_identity() const {

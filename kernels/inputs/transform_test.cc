@@ -43,6 +43,23 @@ ResolvedWorkload Resolve(const v1::Problem& problem, std::map<std::string, int64
   return out.ok() ? *out : ResolvedWorkload();
 }
 
+// Parts, one after the other, are the whole; `rows`: each is of whole rows.
+void ExpectStreamed(const DrawnTransform& drawn, const TensorShape& tensor, size_t index, bool rows,
+                    const std::vector<std::byte>& from, const std::vector<std::byte>& want) {
+  std::vector<std::byte> got;
+  const auto row_bytes = static_cast<size_t>(tensor.dims.back() * tensor.reference_element_bytes);
+  drawn.StreamReference(index, from, rows, [&](std::span<const std::byte> part) {
+    EXPECT_FALSE(part.empty());
+    if (rows) {
+      EXPECT_EQ(part.size() % row_bytes, 0u);
+    } else {
+      EXPECT_LE(part.size(), size_t{64} << 10);
+    }
+    got.insert(got.end(), part.begin(), part.end());
+  });
+  EXPECT_TRUE(got == want) << tensor.name << " rows " << rows;
+}
+
 // kernel(transform(inputs)) == transform(kernel(inputs)), for several seeds. `close` compares
 // doubles whose sums may be taken in another order.
 void CheckAlgebra(const v1::Problem& problem, std::map<std::string, int64_t> axes,
@@ -63,6 +80,8 @@ void CheckAlgebra(const v1::Problem& problem, std::map<std::string, int64_t> axe
     for (size_t i = 0; i < plain.size(); ++i) {
       if (workload.tensors[i].is_output) {
         drawn.ApplyToReference(i, plain[i], want[i]);
+        for (const bool rows : {false, true})
+          ExpectStreamed(drawn, workload.tensors[i], i, rows, plain[i], want[i]);
       } else {
         drawn.ApplyToInput(i, plain[i], moved[i]);
         changed = changed || moved[i] != plain[i];
@@ -97,6 +116,12 @@ TEST(TransformTest, PermutationsOfRowsAndColumnsComposeWithScales) {
   CheckAlgebra(problem, {{"rows", 7}, {"cols", 13}}, ScaleRows);
   CheckAlgebra(problem, {{"rows", 1}, {"cols", 300}}, ScaleRows);
   CheckAlgebra(problem, {{"rows", 300}, {"cols", 1}}, ScaleRows);
+}
+
+TEST(TransformTest, LargeTensorsGoBySmallBlocks) {
+  const v1::Problem problem = testing::ScaleRowsProblem();
+  CheckAlgebra(problem, {{"rows", 1100}, {"cols", 1000}}, ScaleRows);
+  CheckAlgebra(problem, {{"rows", 300'000}, {"cols", 5}}, ScaleRows);
 }
 
 TEST(TransformTest, LongDimensionsGoByBlocks) {

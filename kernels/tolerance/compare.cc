@@ -102,6 +102,7 @@ double Max(const Lanes& lanes) { return *std::max_element(lanes.begin(), lanes.e
 struct Scale {
   double scale = 0;
   long double squares = 0;  // of the finite references that the type can hold
+  double largest = 0;       // where all are ordinary
   // All references are finite, inside the type's range, and large enough for double sums.
   bool ordinary = true;
 };
@@ -151,6 +152,7 @@ Scale ScaleOf(const double* want, size_t count, DataType dtype) {
   if (sum >= kSquaresMin && sum <= std::numeric_limits<double>::max() &&
       Max(sums.largest) < overflow) {
     out.squares = sum;
+    out.largest = Max(sums.largest);
     out.scale = std::sqrt(sum / static_cast<double>(count));
   } else {
     out = CarefulScale(want, count, overflow);
@@ -160,22 +162,45 @@ Scale ScaleOf(const double* want, size_t count, DataType dtype) {
 }
 
 struct BlockSums {
-  Lanes error_squares{};
-  Lanes ratio_max{};
-  Lanes wrong{};
+  double error_squares = 0;
+  double ratio_max = 0;
+  bool wrong = false;
 };
 
-// `count` is a multiple of kLanes.
+// Four at a time, in registers; where the machine has no such, the compiler splits them.
+using Four = double __attribute__((vector_size(32)));
+using FourWords = int64_t __attribute__((vector_size(32)));
+
+// `count` is a multiple of kLanes. The largest of error / unit is found by products, since a
+// division takes longer than all else.
 ASSAY_WIDE_BODY void SumErrors(const double* got, const double* want, size_t count, double scale,
                                double element_max, BlockSums* sums) {
-  for (size_t i = 0; i < count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double unit = std::fabs(want[i + lane]) + scale;
-      const double error = std::fabs(got[i + lane] - want[i + lane]);
-      const double ratio = error / unit;
-      sums->error_squares[lane] += error * error;
-      sums->ratio_max[lane] = ratio > sums->ratio_max[lane] ? ratio : sums->ratio_max[lane];
-      sums->wrong[lane] += error > element_max * unit ? 1.0 : 0.0;
+  constexpr size_t kSets = 2;
+  const FourWords magnitude = FourWords{} + std::numeric_limits<int64_t>::max();
+  Four squares[kSets] = {};
+  Four error_of_max[kSets] = {};
+  Four unit_of_max[kSets] = {Four{} + 1.0, Four{} + 1.0};
+  FourWords wrong[kSets] = {};
+  for (size_t i = 0; i < count; i += 4 * kSets) {
+    for (size_t set = 0; set < kSets; ++set) {
+      Four right, value;
+      std::memcpy(&right, want + i + 4 * set, sizeof(right));
+      std::memcpy(&value, got + i + 4 * set, sizeof(value));
+      const Four difference = value - right;
+      const Four error = (Four)((FourWords)difference & magnitude);
+      const Four unit = (Four)((FourWords)right & magnitude) + scale;
+      squares[set] += error * error;
+      const FourWords larger = error * unit_of_max[set] > error_of_max[set] * unit;
+      error_of_max[set] = larger ? error : error_of_max[set];
+      unit_of_max[set] = larger ? unit : unit_of_max[set];
+      wrong[set] |= error > element_max * unit;
+    }
+  }
+  for (size_t set = 0; set < kSets; ++set) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      sums->error_squares += squares[set][lane];
+      sums->ratio_max = std::max(sums->ratio_max, error_of_max[set][lane] / unit_of_max[set][lane]);
+      sums->wrong |= wrong[set][lane] != 0;
     }
   }
 }
@@ -202,9 +227,9 @@ BlockResult FastBlock(const double* got, const double* want, size_t count, doubl
                             element_max, &sums);
   }
   BlockResult out;
-  out.error_squares = Sum(sums.error_squares);
-  out.ratio_max = Max(sums.ratio_max);
-  out.clean = Sum(sums.wrong) == 0 && out.error_squares <= std::numeric_limits<double>::max();
+  out.error_squares = sums.error_squares;
+  out.ratio_max = sums.ratio_max;
+  out.clean = !sums.wrong && out.error_squares <= std::numeric_limits<double>::max();
   return out;
 }
 
@@ -342,6 +367,72 @@ OutputComparison CompareBits(const TensorShape& tensor, std::span<const std::byt
 }
 
 }  // namespace
+
+OutputScale ScaleOfOutput(const TensorShape& tensor, std::span<const std::byte> want) {
+  const Scale whole = ScaleOf(reinterpret_cast<const double*>(want.data()),
+                              static_cast<size_t>(tensor.elements), tensor.dtype);
+  return {whole.scale, static_cast<double>(whole.squares), whole.largest, whole.ordinary};
+}
+
+OutputScale OutputScale::Times(double factor, DataType dtype) const {
+  const double size = std::fabs(factor);
+  OutputScale out = {scale * size, squares * size * size, largest * size, false};
+  out.ordinary = ordinary && out.squares >= kSquaresMin &&
+                 out.squares <= std::numeric_limits<double>::max() &&
+                 out.largest < OverflowOf(dtype) && out.scale >= SmallestNormalOf(dtype);
+  return out;
+}
+
+StreamedComparison::StreamedComparison(const v1::TolerancePolicy& policy, const TensorShape& tensor,
+                                       std::span<const std::byte> got, const OutputScale& whole)
+    : policy_(policy), tensor_(tensor), got_(got), whole_(whole) {}
+
+void StreamedComparison::Take(std::span<const std::byte> want) {
+  if (!clean_) return;
+  if (policy_.kind() != v1::TolerancePolicy::BITWISE) {
+    return TakeScaled({reinterpret_cast<const double*>(want.data()), want.size() / sizeof(double)});
+  }
+  const size_t first = at_ * DataTypeSize(tensor_.dtype);
+  clean_ = std::memcmp(got_.data() + first, want.data(), want.size()) == 0;
+  at_ += want.size() / DataTypeSize(tensor_.dtype);
+}
+
+void StreamedComparison::TakeScaled(std::span<const double> want) {
+  const bool per_row = policy_.scale_per_row();
+  const size_t row = per_row ? static_cast<size_t>(tensor_.dims.back()) : want.size();
+  std::array<double, kBlock> got;
+  for (size_t start = 0; start < want.size() && clean_; start += row) {
+    double scale = whole_.scale;
+    if (per_row) {
+      const Scale own = ScaleOf(want.data() + start, row, tensor_.dtype);
+      clean_ = own.ordinary;
+      scale = own.scale;
+      want_squares_ += static_cast<double>(own.squares);
+    } else {
+      clean_ = whole_.ordinary;
+    }
+    for (size_t at = start; at < start + row && clean_; at += kBlock) {
+      const size_t take = std::min(kBlock, start + row - at);
+      Load(tensor_.dtype, got_.data(), at_ + at, take, got.data());
+      const BlockResult result =
+          FastBlock(got.data(), want.data() + at, take, scale, policy_.element_max());
+      clean_ = result.clean;
+      error_squares_ += result.error_squares;
+      out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);
+    }
+  }
+  at_ += want.size();
+}
+
+std::optional<OutputComparison> StreamedComparison::Finish() const {
+  if (!clean_) return std::nullopt;
+  OutputComparison out = out_;
+  if (policy_.kind() == v1::TolerancePolicy::BITWISE) return out;
+  const double squares = policy_.scale_per_row() ? want_squares_ : whole_.squares;
+  out.relative_l2 = std::sqrt(error_squares_ / squares);
+  if (!(out.relative_l2 <= policy_.relative_l2_max())) return std::nullopt;
+  return out;
+}
 
 OutputComparison CompareOutput(const v1::TolerancePolicy& policy, const TensorShape& tensor,
                                std::span<const std::byte> got, std::span<const std::byte> want) {

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +41,49 @@ struct OutputComparison {
 // `got` has the tensor's bytes, `want` the reference's (double, or the same dtype for BITWISE).
 OutputComparison CompareOutput(const v1::TolerancePolicy& policy, const TensorShape& tensor,
                                std::span<const std::byte> got, std::span<const std::byte> want);
+
+// What SCALED needs to know of all expected elements of an output ahead.
+struct OutputScale {
+  double scale = 0;
+  double squares = 0;
+  double largest = 0;
+  // All are finite, inside the type's range, and their squares add up in doubles.
+  bool ordinary = false;
+
+  // The scale of the same elements, each multiplied by `factor`, a power of two or its negative.
+  OutputScale Times(double factor, DataType dtype) const;
+};
+OutputScale ScaleOfOutput(const TensorShape& tensor, std::span<const std::byte> want);
+
+// Compares an output with expected elements that come part by part and are kept nowhere: what
+// CompareOutput says where the output is right and all is ordinary. Not thread-safe.
+class StreamedComparison {
+ public:
+  // `policy`, `tensor` and `got` outlive it. `whole`: of all expected elements; not read where the
+  // scale is per row or the policy BITWISE.
+  StreamedComparison(const v1::TolerancePolicy& policy, const TensorShape& tensor,
+                     std::span<const std::byte> got, const OutputScale& whole);
+
+  // The expected elements that follow, whole rows where the scale is per row.
+  void Take(std::span<const std::byte> want);
+
+  // After the last part. nullopt: something is wrong, infinite or NaN, and only CompareOutput can
+  // tell what.
+  std::optional<OutputComparison> Finish() const;
+
+ private:
+  void TakeScaled(std::span<const double> want);
+
+  const v1::TolerancePolicy& policy_;
+  const TensorShape& tensor_;
+  const std::span<const std::byte> got_;
+  const OutputScale whole_;
+  size_t at_ = 0;  // elements so far
+  bool clean_ = true;
+  OutputComparison out_;
+  double error_squares_ = 0;
+  double want_squares_ = 0;
+};
 
 // Fills an output with a quiet NaN whose payload no arithmetic yields, or with 0xa5 bytes in
 // integers.

@@ -247,6 +247,73 @@ TEST(CompareScaledTest, SixteenBitOutputs) {
   EXPECT_TRUE(Compare(Scaled(1e-2, 1e-2), DataType::kF16, {2}, {1, kInf}, {1, 65520}).passed);
 }
 
+// Streamed in parts of some rows, an output compares as it does whole, or is left to that.
+TEST(StreamedComparisonTest, SaysWhatTheWholeComparisonSays) {
+  Random random(7);
+  for (const DataType dtype : {DataType::kF32, DataType::kF64, DataType::kF16, DataType::kBF16}) {
+    for (const bool per_row : {false, true}) {
+      for (const double error : {0.0, 1e-3, 1.0}) {
+        for (const double factor : {1.0, 4.0, -0.5}) {
+          const TensorShape tensor = Shape(dtype, {37, 1500});
+          const auto count = static_cast<size_t>(tensor.elements);
+          std::vector<double> base(count), got(count);
+          for (double& value : base) value = random.Uniform() * 2 - 1;
+          const OutputScale scale = ScaleOfOutput(tensor, std::as_bytes(std::span(base)));
+          for (double& value : base) value *= factor;
+          for (size_t i = 0; i < count; ++i) got[i] = base[i] * (1 + 1e-2 * random.Uniform());
+          if (error > 0) got[random.Below(count)] += error;
+          const std::vector<std::byte> bytes = Encode(dtype, got);
+          const std::span<const std::byte> want = std::as_bytes(std::span(base));
+          const v1::TolerancePolicy policy = Scaled(0.1, 0.1, per_row);
+          const OutputComparison whole = CompareOutput(policy, tensor, bytes, want);
+          StreamedComparison streamed(policy, tensor, bytes, scale.Times(factor, dtype));
+          for (size_t at = 0; at < want.size(); at += 5 * 1500 * 8) {
+            streamed.Take(want.subspan(at, std::min<size_t>(5 * 1500 * 8, want.size() - at)));
+          }
+          const std::optional<OutputComparison> out = streamed.Finish();
+          EXPECT_EQ(out.has_value(), whole.passed) << error << " " << per_row;
+          EXPECT_EQ(whole.passed, error < 0.5);
+          if (!out.has_value()) continue;
+          EXPECT_NEAR(out->relative_l2, whole.relative_l2, 1e-12);
+          EXPECT_EQ(out->element_error_max, whole.element_error_max);
+        }
+      }
+    }
+  }
+}
+
+// What the sums of the fast way cannot hold is told by the careful one alone.
+TEST(StreamedComparisonTest, LeavesWhatIsNotOrdinary) {
+  const TensorShape tensor = Shape(DataType::kF32, {2, 64});
+  const v1::TolerancePolicy policy = Scaled(0.1, 0.1, true);
+  for (const double odd : {kNaN, kInf, 1e39, 0.0}) {
+    std::vector<double> want(128, odd == 0 ? 0.0 : 1.0);
+    want[70] = odd;
+    const std::vector<std::byte> got = Encode(DataType::kF32, want);
+    StreamedComparison streamed(policy, tensor, got, OutputScale());
+    streamed.Take(std::as_bytes(std::span(want)));
+    EXPECT_FALSE(streamed.Finish().has_value()) << odd;
+    EXPECT_TRUE(CompareOutput(policy, tensor, got, std::as_bytes(std::span(want))).passed) << odd;
+  }
+  const std::vector<double> largest(128, 1e38);
+  const OutputScale large = ScaleOfOutput(tensor, std::as_bytes(std::span(largest)));
+  EXPECT_TRUE(large.ordinary);
+  EXPECT_FALSE(large.Times(8, DataType::kF32).ordinary) << "beyond f32";
+  EXPECT_FALSE(large.Times(0x1p-255, DataType::kF32).ordinary) << "no normal number";
+  v1::TolerancePolicy bits = Bitwise();
+  TensorShape exact = tensor;
+  exact.reference_element_bytes = 4;
+  std::vector<float> values(128, 1.5f);
+  for (const bool right : {true, false}) {
+    StreamedComparison streamed(bits, exact, std::as_bytes(std::span(values)), OutputScale());
+    std::vector<float> want(128, 1.5f);
+    if (!right) want[100] = 1.25f;
+    streamed.Take(std::as_bytes(std::span(want)).first(256));
+    streamed.Take(std::as_bytes(std::span(want)).subspan(256));
+    EXPECT_EQ(streamed.Finish().has_value(), right);
+  }
+}
+
 TEST(CompareBitwiseTest, EveryBitCounts) {
   const auto compare = [](DataType dtype, std::vector<double> got, std::vector<double> want) {
     const auto n = static_cast<int64_t>(got.size());

@@ -105,14 +105,14 @@ class LoadedWork {
   bool OutputsMatch(const DrawnTransform* transform);
 
   // What Compare expects for the content presented last, by output.
-  std::vector<std::vector<std::byte>> CopyExpected() const;
+  std::vector<std::vector<std::byte>> CopyExpected();
   // Whether the outputs as they stand are right by such a copy. Compare expects what it did before.
   bool OutputsMatch(const std::vector<std::vector<std::byte>>& expected);
 
   // The candidate's outputs as they stand, in the problem's order.
   std::vector<std::vector<std::byte>> CopyOutputs();
   // What Compare expects of an output, as the reference wrote it.
-  std::span<const std::byte> expected(size_t output) const { return want_[output]; }
+  std::span<const std::byte> expected(size_t output);
   // Index into workload().tensors of an output.
   size_t output_index(size_t output) const { return input_count_ + output; }
 
@@ -161,15 +161,21 @@ class LoadedWork {
   // Runs the reference on the inputs in its buffers.
   Step RunReference(const std::string& input_case);
   uint64_t OutputsHash() const;
+  void ExpectBase();
   void ExpectTransformed(const DrawnTransform& transform);
+  std::optional<OutputComparison> CompareInPassing(size_t output);
   void RecordMismatch(size_t tensor, const OutputComparison& comparison,
                       v1::Verification* record) const;
 
   LoadedWorkOptions options_;
   size_t input_count_ = 0;
-  std::vector<std::vector<std::byte>> transformed_;     // expected outputs under a transform
-  std::vector<std::span<const std::byte>> want_;        // what Compare expects, by output
-  std::vector<std::pair<uint64_t, std::string>> seen_;  // hashes of outputs, with labels
+  // The transform of the content presented last; none for the base itself.
+  std::optional<DrawnTransform> pending_;
+  std::vector<std::vector<std::byte>> transformed_;  // expected outputs under it, where asked for
+  // What Compare expects, by output; empty: under pending_, and not asked for as a whole yet.
+  std::vector<std::span<const std::byte>> want_;
+  std::vector<std::optional<OutputScale>> base_scales_;  // of the base's outputs, where known
+  std::vector<std::pair<uint64_t, std::string>> seen_;   // hashes of outputs, with labels
   std::string base_case_;
   GuestEnd reference_fault_;
   absl::Duration reference_time_ = absl::ZeroDuration();
