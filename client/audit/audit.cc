@@ -15,16 +15,17 @@
 #include "client/audit/generate.h"
 #include "client/audit/mutants.h"
 #include "client/audit/mutate.h"
+#include "client/audit/work_model.h"
 #include "kernels/problem.h"
 
 namespace assay {
 namespace {
 
-constexpr double kSignalLeast = 10;      // tolerances that an answer without signal is off by
-constexpr double kSeparation = 4;        // between honest errors, the tolerance and near misses
-constexpr double kHandshakes = 20;       // that a workload takes at least, to be timed
-constexpr double kOperationsFactor = 8;  // between declared and counted operations
-constexpr double kOperationsTold = 1e4;  // below it, what every block does once is most of it
+// Tolerances that an answer without signal is off by in every output: zeros, and the others.
+constexpr double kSignalOfZeros = 100;
+constexpr double kSignalLeast = 10;
+constexpr double kSeparation = 4;   // between honest errors, the tolerance and near misses
+constexpr double kHandshakes = 20;  // that a workload takes at least, to be timed
 constexpr double kRejectedLeast = 0.98;
 constexpr double kPrecisionRejectedLeast = 0.9;
 
@@ -61,7 +62,7 @@ class Auditor {
     Separation();
     Liveness();
     Measured();
-    Counts();
+    steps_["work_model"] = CheckWorkModel(problem_, device_);
     Contract();
     SelfHosting();
     Order();
@@ -177,9 +178,12 @@ class Auditor {
         Fail(step, absl::StrCat(one.name, ": ", VerdictText(outcome)));
       }
     }
-    step.set_summary(
-        absl::StrCat(honest_.size(), " on the CPU, ", device_.size(), " on an emulated device"));
-    if (honest_.empty()) Skip(step, "no honest candidate in C++ is at hand");
+    step.set_summary(absl::StrCat(step.failures_size(), " rejected of ", honest_.size(),
+                                  " on the CPU and ", device_.size(), " on an emulated device"));
+    // Without, nothing tells whether the tolerance lets anybody in.
+    if (honest_.empty()) {
+      Fail(step, "no honest candidate in C++ is at hand; add one to candidates/ of the problem");
+    }
     v1::AuditStep& validity = Step("validity");
     std::vector<std::string> cases;
     for (const AuditCase& one : oracle_) {
@@ -260,28 +264,34 @@ class Auditor {
                                   " rejected: ", absl::StrJoin(names, ", ")));
   }
 
-  // How many tolerances the worst output is off by; infinity where no number says it.
-  double Margin(const v1::Outcome& outcome) const {
-    double margin = 0;
-    bool any = false;
+  // By output, how many tolerances it is off by in the worst workload; infinity where no number
+  // says it. Outputs that nobody compared have none.
+  std::map<std::string, double> Margins(const v1::Outcome& outcome) const {
+    std::map<std::string, double> margins;
     for (const v1::WorkloadResult& result : outcome.workload_results()) {
       for (const v1::OutputCheck& check : result.verification().outputs()) {
         for (const v1::Tensor& tensor : problem_.tensors()) {
           if (tensor.name() != check.tensor()) continue;
           const v1::TolerancePolicy& tolerance = ToleranceOf(problem_, tensor);
-          if (tolerance.kind() != v1::TolerancePolicy::SCALED) {
-            if (check.wrong_count() > 0) return std::numeric_limits<double>::infinity();
-            continue;
+          double off = check.wrong_count() > 0 ? std::numeric_limits<double>::infinity() : 0;
+          if (tolerance.kind() == v1::TolerancePolicy::SCALED) {
+            off = std::max(check.relative_l2() / tolerance.relative_l2_max(),
+                           check.element_error_max() / tolerance.element_max());
+            if (std::isnan(off)) off = std::numeric_limits<double>::infinity();
           }
-          const double off = std::max(check.relative_l2() / tolerance.relative_l2_max(),
-                                      check.element_error_max() / tolerance.element_max());
-          margin =
-              std::isnan(off) ? std::numeric_limits<double>::infinity() : std::max(margin, off);
-          any = true;
+          double& margin = margins.try_emplace(check.tensor(), 0).first->second;
+          margin = std::max(margin, off);
         }
       }
     }
-    return any ? margin : std::numeric_limits<double>::infinity();
+    return margins;
+  }
+  // Of the output that is off most; infinity where nothing was compared.
+  double Margin(const v1::Outcome& outcome) const {
+    const std::map<std::string, double> margins = Margins(outcome);
+    double margin = margins.empty() ? std::numeric_limits<double>::infinity() : 0;
+    for (const auto& [tensor, off] : margins) margin = std::max(margin, off);
+    return margin;
   }
 
   void Signal() {
@@ -292,10 +302,12 @@ class Auditor {
       const bool tells = one.name == "zeros" || one.name == "mean" || one.name == "other_inputs" ||
                          one.name == "first_row";
       if (!tells || !IsRejected(outcome.verdict())) continue;
-      const double margin = Margin(outcome);
-      least = std::min(least, margin);
-      if (margin < kSignalLeast) {
-        Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", one.name, margin));
+      const double enough = one.name == "zeros" ? kSignalOfZeros : kSignalLeast;
+      for (const auto& [tensor, margin] : Margins(outcome)) {
+        least = std::min(least, margin);
+        if (margin >= enough) continue;
+        Fail(step, absl::StrFormat("%s: %s is off by %.3g tolerances only, %g are asked for",
+                                   tensor, one.name, margin, enough));
       }
     }
     step.set_summary(std::isinf(least)
@@ -325,13 +337,12 @@ class Auditor {
       const double least = universal                      ? 1
                            : family.name() == "precision" ? kPrecisionRejectedLeast
                                                           : 0;
-      // Of few mutants, one is a large share.
-      if (missed > (universal ? 0 : 1) && family.rejected_count() < least * family.mutant_count()) {
+      if (family.rejected_count() < least * family.mutant_count()) {
         Fail(step,
              absl::StrCat("family ", name, ": ", missed, " of ", family.mutant_count(), " pass"));
       }
     }
-    if (total - rejected > 1 && rejected < kRejectedLeast * total) {
+    if (rejected < kRejectedLeast * total) {
       Fail(step, absl::StrCat(total - rejected, " of ", total, " pass"));
     }
     step.set_summary(absl::StrCat(rejected, " of ", total, " with a witness rejected, of ",
@@ -464,65 +475,6 @@ class Auditor {
     if (timed == 0) {
       Skip(size, "nothing was timed");
       Skip(roofline, "nothing was timed");
-    }
-  }
-
-  // The work model against what an emulated device counts. A candidate may do more than it must,
-  // as one that pads its tiles does, so what counts is the least of all.
-  void Counts() {
-    v1::AuditStep& step = Step("work_model");
-    std::map<std::string, Counted> workloads;
-    int compared = 0;
-    for (const AuditCase& one : device_) {
-      for (const v1::WorkloadResult& result : one.evaluation.outcome().workload_results()) {
-        if (!result.has_observed()) continue;
-        const auto cost = CostOf(result.workload());
-        if (!cost.ok()) continue;
-        ++compared;
-        const double bytes = static_cast<double>(result.observed().global_load_bytes() +
-                                                 result.observed().global_store_bytes());
-        const double compulsory = cost->bytes_read + cost->bytes_written;
-        if (bytes < compulsory) {
-          Fail(step, absl::StrFormat("%s on %s moves %.0f bytes, fewer than the compulsory %.0f",
-                                     one.name, result.workload(), bytes, compulsory));
-        }
-        const double operations = Operations(result.observed());
-        Counted& counted = workloads.try_emplace(result.workload(), Counted()).first->second;
-        counted.declared = cost->operations;
-        if (operations < counted.least) counted = {cost->operations, operations, one.name};
-      }
-    }
-    if (compared == 0) return Skip(step, "no emulated device has counted");
-    for (const auto& [workload, counted] : workloads) CheckOperations(workload, counted, step);
-    step.set_summary(absl::StrCat(compared, " counts of an emulated device compared"));
-  }
-  struct Counted {
-    double declared = 0;
-    double least = std::numeric_limits<double>::infinity();
-    std::string by;  // candidate
-  };
-  absl::StatusOr<WorkCost> CostOf(const std::string& name) const {
-    v1::WorkloadSelector selector;
-    selector.set_name(name);
-    ASSAY_ASSIGN_OR_RETURN(const ResolvedWorkload workload, ResolveSelector(problem_, selector));
-    return ComputeWorkCost(problem_, workload);
-  }
-  double Operations(const v1::ObservedWork& seen) const {
-    const bool integer = problem_.work().unit() == v1::WorkModel::OP_INT8;
-    return static_cast<double>(integer ? seen.integer_operations() + seen.tensor_flops()
-                                       : seen.f16_flops() + seen.f32_flops() + seen.f64_flops() +
-                                             seen.tensor_flops() + seen.special_operations());
-  }
-  void CheckOperations(const std::string& workload, const Counted& counted, v1::AuditStep& step) {
-    if (problem_.work().unit() == v1::WorkModel::NONE || counted.declared <= 0) return;
-    // Integer arithmetic of addresses counts too, so that only too little is a fault there.
-    const bool integer = problem_.work().unit() == v1::WorkModel::OP_INT8;
-    const bool few = counted.least * kOperationsFactor < counted.declared;
-    const bool many = !integer && counted.declared >= kOperationsTold &&
-                      counted.least > kOperationsFactor * counted.declared;
-    if (few || many) {
-      Fail(step, absl::StrFormat("%s on %s does %.0f operations, %.0f are declared", counted.by,
-                                 workload, counted.least, counted.declared));
     }
   }
 

@@ -11,8 +11,8 @@
 namespace assay {
 namespace {
 
-constexpr size_t kDeletionsMax = 12;
-constexpr size_t kUniversalMax = 14;
+constexpr size_t kDeletionsMax = 40;
+constexpr size_t kUniversalMax = 40;
 
 // A text that mutants are made from.
 struct Origin {
