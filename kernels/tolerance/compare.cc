@@ -425,7 +425,7 @@ void StreamedComparison::TakeScaled(std::span<const double> want) {
 }
 
 std::optional<OutputComparison> StreamedComparison::Finish() const {
-  if (!clean_) return std::nullopt;
+  if (!clean_ || at_ != static_cast<size_t>(tensor_.elements)) return std::nullopt;
   OutputComparison out = out_;
   if (policy_.kind() == v1::TolerancePolicy::BITWISE) return out;
   const double squares = policy_.scale_per_row() ? want_squares_ : whole_.squares;

@@ -67,8 +67,8 @@ class StreamedComparison {
   // The expected elements that follow, whole rows where the scale is per row.
   void Take(std::span<const std::byte> want);
 
-  // After the last part. nullopt: something is wrong, infinite or NaN, and only CompareOutput can
-  // tell what.
+  // After the last part. nullopt: something is wrong, missing, infinite or NaN, and only
+  // CompareOutput can tell what.
   std::optional<OutputComparison> Finish() const;
 
  private:

@@ -304,7 +304,7 @@ TEST(CgroupHomeRootTest, OthersAboveAGroupThatIsNotVisibleAreLeftAlone) {
   FakeKernel kernel;
   kernel.real_root = false;
   kernel.MountUnified();
-  kernel.Enter("/../x", {"memory", "pids"});
+  kernel.Enter("/../x", {});
   kernel.group(kMount).procs = {1, 7};
   const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
   EXPECT_EQ(home.memory_path, "");
