@@ -76,11 +76,11 @@ class CandidateServiceImpl final : public v1::CandidateService::CallbackService 
     const absl::Status valid = services_.admission->AdmitCandidate("", &candidate);
     if (!valid.ok()) return call.Finish(valid);
     const size_t bytes = candidate.ByteSizeLong();
-    const absl::Status quota = call.has_token()
-                                   ? services_.access->AddCandidateBytes(call.token(), bytes)
-                                   : absl::OkStatus();
-    if (!quota.ok()) return call.Finish(quota);
-    const absl::Status room = services_.writes->Acquire(1, bytes);
+    absl::Status room = services_.writes->Acquire(1, bytes);
+    if (room.ok() && call.has_token()) {
+      room = services_.access->AddCandidateBytes(call.token(), bytes);
+      if (!room.ok()) services_.writes->Release(1, bytes);
+    }
     if (!room.ok()) return call.Finish(room);
     std::string fingerprint = CandidateFingerprint(candidate);
     services_.store->CreateCandidate(

@@ -287,10 +287,11 @@ class EvaluationServiceImpl final : public v1::EvaluationService::CallbackServic
     const absl::Status quota =
         counted.empty() ? absl::OkStatus() : services_.access->AddUnfinished(call.token(), counted);
     if (!quota.ok()) return call.Finish(quota);
-    const absl::Status stores = call.has_token()
-                                    ? services_.access->AddCandidateBytes(call.token(), bytes)
-                                    : absl::OkStatus();
-    const absl::Status room = stores.ok() ? services_.writes->Acquire(count, bytes) : stores;
+    absl::Status room = services_.writes->Acquire(count, bytes);
+    if (room.ok() && call.has_token()) {
+      room = services_.access->AddCandidateBytes(call.token(), bytes);
+      if (!room.ok()) services_.writes->Release(count, bytes);
+    }
     if (!room.ok()) {
       ForgetCounted(call, counted, room);
       return call.Finish(room);

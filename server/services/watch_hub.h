@@ -55,7 +55,7 @@ class WatchHub {
     virtual ~Subscriber() = default;
     // Called without locks, on the publisher's thread: must not block.
     virtual void OnChange(EvaluationSnapshot snapshot) = 0;
-    // A token was revoked, or may have expired: look whether it is the own one.
+    // A token was revoked: look whether it is the own one.
     virtual void OnAccessChange() = 0;
     virtual void OnHubShutdown() = 0;
   };

@@ -53,10 +53,14 @@ std::string MountPoint(const CgroupTree& tree, const std::string& controller) {
   return "";
 }
 
+constexpr char kHidden[] =
+    "the control group of this process lies outside of its control group namespace, where it can "
+    "make none; give the container a control group namespace of its own";
+
 // Directory of this process's own group; the mount point when a container hides it.
 struct Group {
   std::string path;
-  bool hidden = false;  // the own group lies outside of the namespace: here are others' processes
+  bool hidden = false;  // outside of the namespace: from here nothing can be moved
 };
 Group OwnGroup(const CgroupTree& tree, const std::string& mount_point,
                const std::string& controller) {
@@ -176,6 +180,10 @@ bool FindUnified(CgroupTree* tree, int pid, CgroupHome* home) {
   const std::string mount_point = MountPoint(*tree, "");
   if (mount_point.empty()) return false;
   const Group group = OwnGroup(*tree, mount_point, "");
+  if (group.hidden) {
+    home->memory_note = home->pids_note = kHidden;
+    return false;
+  }
   const std::string& own = group.path;
   const std::string offered = tree->Read(own + "/cgroup.controllers");
   const bool memory = HasWord(offered, kMemory);
@@ -202,7 +210,7 @@ bool FindUnified(CgroupTree* tree, int pid, CgroupHome* home) {
   }
   const std::string controllers =
       absl::StrCat(memory ? kMemory : "", memory && pids ? " " : "", pids ? kPids : "");
-  const bool whole = !group.hidden && (own == mount_point || tree->IsDelegated(own));
+  const bool whole = own == mount_point || tree->IsDelegated(own);
   std::string path;
   if (HandDown(tree, own, controllers, whole, pid, &note)) path = MakeHome(tree, own, &note);
   if (!path.empty() && (!HandDown(tree, path, controllers, false, pid, &note) ||
@@ -229,7 +237,12 @@ std::string FindLegacy(CgroupTree* tree, int pid, const std::string& controller,
     return "";
   }
   note->clear();
-  const std::string home = MakeHome(tree, OwnGroup(*tree, mount_point, controller).path, note);
+  const Group group = OwnGroup(*tree, mount_point, controller);
+  if (group.hidden) {
+    *note = kHidden;
+    return "";
+  }
+  const std::string home = MakeHome(tree, group.path, note);
   return !home.empty() && TryLeaf(tree, home, pid, limit_file, note) ? home : "";
 }
 

@@ -291,25 +291,22 @@ TEST(CgroupHomeRootTest, TheRootOfAContainerIsEmptied) {
   EXPECT_THAT(kernel.group(kMount).procs, IsEmpty());
 }
 
-// As /proc/self/cgroup shows a group that lies outside of the namespace.
-TEST(CgroupHomeRootTest, AGroupThatIsNotVisibleIsNotClimbedTo) {
-  FakeKernel kernel;
-  kernel.MountUnified();
-  kernel.Enter("/../../system.slice/x", {"memory", "pids"});
-  const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
-  EXPECT_EQ(home.memory_path, absl::StrCat(kMount, "/assay")) << home.memory_note;
-}
-
-TEST(CgroupHomeRootTest, OthersAboveAGroupThatIsNotVisibleAreLeftAlone) {
-  FakeKernel kernel;
-  kernel.real_root = false;
-  kernel.MountUnified();
-  kernel.Enter("/../x", {});
-  kernel.group(kMount).procs = {1, 7};
-  const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
-  EXPECT_EQ(home.memory_path, "");
-  EXPECT_THAT(home.memory_note, HasSubstr("processes of others"));
-  EXPECT_THAT(kernel.group(kMount).procs, ::testing::UnorderedElementsAre(1, 7));
+// As /proc/self/cgroup shows a group that lies outside of the namespace: nothing can be moved from
+// there, and what is visible holds others.
+TEST(CgroupHomeRootTest, AGroupThatIsNotVisibleHoldsNoSandboxes) {
+  for (const bool handed_down : {true, false}) {
+    FakeKernel kernel;
+    kernel.real_root = false;
+    kernel.MountUnified();
+    kernel.Enter("/../../system.slice/x",
+                 handed_down ? std::set<std::string>{"memory", "pids"} : std::set<std::string>{});
+    kernel.group(kMount).procs = {1, 7};
+    const CgroupHome home = MakeCgroupHome(&kernel, kSelf);
+    EXPECT_EQ(home.memory_path, "");
+    EXPECT_EQ(home.pids_path, "");
+    EXPECT_THAT(home.memory_note, HasSubstr("outside of its control group namespace"));
+    EXPECT_THAT(kernel.group(kMount).procs, ::testing::UnorderedElementsAre(1, 7));
+  }
 }
 
 TEST_F(CgroupHomeTest, AThreadedGroupHoldsNoSandboxes) {
