@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -68,6 +69,8 @@ struct LaunchOptions {
   // Clocks show the offset and so much more for every operation that the warp executed.
   uint64_t clock_rate = 1;
   uint64_t clock_offset = 0;
+  // CPU time of the launch's host threads together.
+  int64_t cpu_ns_max = std::numeric_limits<int64_t>::max();
 };
 
 struct LaunchResult {
@@ -76,6 +79,7 @@ struct LaunchResult {
   bool stopped = false;  // a fault ended the launch early
   Counters counters;
   std::string output;  // of printf, block by block
+  int64_t cpu_ns = 0;  // CPU time of its host threads
 };
 inline constexpr size_t kFaultsMax = 64;
 

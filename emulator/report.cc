@@ -40,6 +40,8 @@ const char* FaultName(FaultKind kind) {
       return "PRINTF_FLOOD";
     case FaultKind::kUnsupported:
       return "UNSUPPORTED";
+    case FaultKind::kTimeBudget:
+      return "TIME_BUDGET";
   }
   return "UNKNOWN";
 }

@@ -29,6 +29,7 @@ enum class FaultKind : uint8_t {
   kAssert,
   kPrintfFlood,
   kUnsupported,  // an operand value that nobody emulates
+  kTimeBudget,   // of the host's CPU time
 };
 // "OUT_OF_BOUNDS" and so on: stable.
 const char* FaultName(FaultKind kind);

@@ -36,6 +36,9 @@ struct AssayEmulatorOptions {
   // executed. A rate of 0: 1.
   uint64_t clock_rate;
   uint64_t clock_offset;
+  // CPU time of the host threads of all launches from now on to the next Configure, together. 0: no
+  // limit. The launch that uses it up is at fault.
+  uint64_t cpu_ns_max;
 };
 
 enum AssayEmulatorRole : uint32_t {
@@ -63,6 +66,7 @@ enum AssayEmulatorFaultKind : uint32_t {
   kAssayEmulatorFaultAssert = 15,
   kAssayEmulatorFaultPrintfFlood = 16,
   kAssayEmulatorFaultUnsupported = 17,
+  kAssayEmulatorFaultTimeBudget = 18,
 };
 
 // One fault; texts are never nullptr and live as long as the report.
@@ -129,7 +133,7 @@ struct AssayEmulatorReport {
 // Called once, on the calling thread; nothing of the report may be kept.
 using AssayEmulatorReportCallback = void (*)(void* user, const AssayEmulatorReport* report);
 
-static_assert(std::is_trivial_v<AssayEmulatorOptions> && sizeof(AssayEmulatorOptions) == 64);
+static_assert(std::is_trivial_v<AssayEmulatorOptions> && sizeof(AssayEmulatorOptions) == 72);
 static_assert(std::is_trivial_v<AssayEmulatorFault> && sizeof(AssayEmulatorFault) == 112);
 static_assert(std::is_trivial_v<AssayEmulatorCounters> && sizeof(AssayEmulatorCounters) == 168);
 static_assert(std::is_trivial_v<AssayEmulatorReport> && sizeof(AssayEmulatorReport) == 248);

@@ -1,5 +1,6 @@
 // The functions that a real driver does not have: configuration, names of buffers, reports.
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@ static_assert(static_cast<int>(FaultKind::kOutOfBounds) == cuda::kAssayEmulatorF
 static_assert(static_cast<int>(FaultKind::kSharedRace) == cuda::kAssayEmulatorFaultSharedRace);
 static_assert(static_cast<int>(FaultKind::kDeadlock) == cuda::kAssayEmulatorFaultDeadlock);
 static_assert(static_cast<int>(FaultKind::kTrap) == cuda::kAssayEmulatorFaultTrap);
-static_assert(static_cast<int>(FaultKind::kUnsupported) == cuda::kAssayEmulatorFaultUnsupported);
+static_assert(static_cast<int>(FaultKind::kTimeBudget) == cuda::kAssayEmulatorFaultTimeBudget);
 
 CUresult ReadOptions(State& state, const AssayEmulatorOptions* options,
                      EmulatorSettings* settings) {
@@ -53,6 +54,10 @@ CUresult ReadOptions(State& state, const AssayEmulatorOptions* options,
   if (options->instructions_max != 0) settings->instructions_max = options->instructions_max;
   if (options->clock_rate != 0) settings->clock_rate = options->clock_rate;
   settings->clock_offset = options->clock_offset;
+  if (options->cpu_ns_max > uint64_t{std::numeric_limits<int64_t>::max()}) {
+    return state.Fail(CUDA_ERROR_INVALID_VALUE, "more than 2^63 ns of CPU time");
+  }
+  if (options->cpu_ns_max != 0) settings->cpu_ns_left = static_cast<int64_t>(options->cpu_ns_max);
   return CUDA_SUCCESS;
 }
 

@@ -160,6 +160,7 @@ LaunchOptions OptionsOf(State& state, const Request& request) {
   options.check_races = settings.check_races;
   options.clock_rate = settings.clock_rate;
   options.clock_offset = settings.clock_offset;
+  options.cpu_ns_max = settings.cpu_ns_left;
   return options;
 }
 
@@ -180,6 +181,7 @@ CUresult Run(State& state, ContextObject& context, const Request& request) {
   absl::StatusOr<LaunchResult> launched =
       Launch(*function->program, buffer, OptionsOf(state, request), context.memory.get());
   if (!launched.ok()) return state.Fail(launched.status());
+  state.settings.cpu_ns_left -= launched->cpu_ns;
   if (launched->stopped) {
     context.sticky = ResultOfFaults(launched->faults);
     std::string message = absl::StrCat("kernel ", function->name, " was stopped");

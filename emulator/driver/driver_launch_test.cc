@@ -354,6 +354,34 @@ TEST_F(DriverLaunchTest, FaultsStickToTheContext) {
   }
 }
 
+// A launch that ends within its instructions, and uses up the CPU time of itself and those before.
+TEST_F(DriverLaunchTest, LaunchesShareABudgetOfCpuTime) {
+  cuda::AssayEmulatorOptions options = PlainOptions();
+  const CUfunction count = Various("count");
+  options.cpu_ns_max = uint64_t{1} << 62;
+  ASSAY_EXPECT_SUCCESS(assayEmulatorConfigure(&options));
+  ASSAY_EXPECT_SUCCESS(Run(count, 1, 1, {}));
+  {
+    State& state = State::Get();
+    const absl::MutexLock lock(&state.mutex);
+    EXPECT_LT(state.settings.cpu_ns_left, int64_t{1} << 62) << "the launch was not charged";
+    state.settings.cpu_ns_left = 0;
+  }
+  EXPECT_EQ(Run(count, 1, 1, {}), CUDA_ERROR_LAUNCH_TIMEOUT);
+  TakenReport report = TakeReport();
+  ASSERT_EQ(report.faults.size(), 1u);
+  EXPECT_EQ(report.faults[0].kind, "TIME_BUDGET");
+  EXPECT_EQ(report.faults[0].kernel, "count");
+  EXPECT_EQ(report.launches_stopped, 1u);
+  NewContext();
+  // Configuring renews it.
+  options.cpu_ns_max = 0;
+  ASSAY_EXPECT_SUCCESS(assayEmulatorConfigure(&options));
+  ASSAY_EXPECT_SUCCESS(Run(Various("count"), 1, 1, {}));
+  options.cpu_ns_max = uint64_t{1} << 63;
+  ASSAY_EXPECT_RESULT(assayEmulatorConfigure(&options), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(DriverLaunchTest, FaultsThatADeviceSurvivesAreOnlyReported) {
   const CUfunction load = Various("load");
   CUdeviceptr at = Allocate(16);

@@ -115,6 +115,7 @@ CUresult ResultOfFaults(const std::vector<Fault>& faults) {
       case FaultKind::kAssert:
         return cuda::CUDA_ERROR_ASSERT;
       case FaultKind::kInstructionBudget:
+      case FaultKind::kTimeBudget:
       case FaultKind::kDeadlock:
         return cuda::CUDA_ERROR_LAUNCH_TIMEOUT;
       case FaultKind::kUnsupported:

@@ -137,6 +137,7 @@ struct EmulatorSettings {
   uint64_t device_bytes = DeviceMemory::Options().bytes;
   uint64_t clock_rate = LaunchOptions().clock_rate;
   uint64_t clock_offset = 0;
+  int64_t cpu_ns_left = LaunchOptions().cpu_ns_max;  // to the launches to come
 };
 
 // What launches found since it was last taken.

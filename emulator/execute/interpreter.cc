@@ -18,6 +18,8 @@ namespace {
 // waits.
 constexpr uint64_t kTurn = 50'000;
 constexpr uint64_t kFuzzedTurnMax = 512;
+// What a turn costs beside its operations, in operations: also the beginning of a block.
+constexpr uint64_t kTurnWeight = 256;
 // Of so many choices between groups one goes to the group that waits longest, so that none starves
 // behind a spinning one.
 constexpr uint32_t kFairness = 64;
@@ -155,16 +157,16 @@ void Block::RunWarp(WarpState* warp, uint64_t quantum) {
     if (warp->event == WarpEvent::kStopped) break;
   }
   const auto used = static_cast<int64_t>(quantum - fuel);
+  const uint32_t pc = std::min<uint32_t>(warp->pc, static_cast<uint32_t>(program().ops.size() - 1));
   if (launch_.instructions_left.fetch_sub(used, std::memory_order_relaxed) < used &&
       !launch_.stop) {
-    const uint32_t pc =
-        std::min<uint32_t>(warp->pc, static_cast<uint32_t>(program().ops.size() - 1));
     const uint32_t lanes = warp->active != 0 ? warp->active : std::max(1u, warp->live);
     ReportFault(warp, program().ops[pc], std::countr_zero(lanes), FaultKind::kInstructionBudget,
                 absl::StrCat("the launch executed ", launch_.options.instructions_max,
                              " warp instructions and has not ended; it loops for ever, or the "
                              "workload is too large"));
   }
+  Meter(warp, program().ops[pc], kTurnWeight + static_cast<uint64_t>(used));
 }
 
 WarpState* Block::NextWarp() {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ctime>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -117,17 +118,21 @@ class Run {
   }
 
   void Execute(int threads) {
+    const int64_t start = ThreadCpuNs();
     std::vector<std::unique_ptr<Executor>> executors;
     for (int i = 0; i < threads; ++i)
       executors.push_back(std::make_unique<Executor>(state_.program.ops.size()));
+    executors[0]->cpu_ns_charged = start;
     std::vector<std::thread> others;
     for (int i = 1; i < threads; ++i)
       others.emplace_back([this, &executors, i, threads] {
         RunShare(executors[static_cast<size_t>(i)].get(), i, threads);
+        ChargeTime(&state_, executors[static_cast<size_t>(i)].get());
       });
     RunShare(executors[0].get(), 0, threads);
     for (std::thread& t : others) t.join();
     for (const auto& executor : executors) Collect(*executor);
+    ChargeTime(&state_, executors[0].get());
   }
 
   LaunchResult Result() {
@@ -135,6 +140,7 @@ class Run {
     result.faults = state_.faults.Take();
     result.stopped = state_.stop;
     result.counters = counters_;
+    result.cpu_ns = state_.options.cpu_ns_max - state_.cpu_ns_left;
     for (const std::string& text : outputs_) result.output += text;
     return result;
   }
@@ -242,6 +248,20 @@ size_t ResidentBlocks(uint64_t block_bytes, int shares) {
   const uint64_t fit =
       kAliveBytesMax / static_cast<uint64_t>(shares) / std::max<uint64_t>(1, block_bytes);
   return std::clamp<uint64_t>(fit, 2, kResidentMax + 1) - 1;
+}
+
+int64_t ThreadCpuNs() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+int64_t ChargeTime(LaunchState* launch, Executor* executor) {
+  const int64_t now = ThreadCpuNs();
+  // Clocks may be coarse; no work is free.
+  const int64_t spent = std::max<int64_t>(1, now - executor->cpu_ns_charged);
+  executor->cpu_ns_charged = now;
+  return launch->cpu_ns_left.fetch_sub(spent, std::memory_order_relaxed) - spent;
 }
 
 std::vector<Fault> FaultLog::Take() {

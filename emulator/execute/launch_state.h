@@ -64,7 +64,8 @@ struct LaunchState {
         arguments(a),
         options(o),
         memory(m),
-        instructions_left(static_cast<int64_t>(o.instructions_max)) {}
+        instructions_left(static_cast<int64_t>(o.instructions_max)),
+        cpu_ns_left(o.cpu_ns_max) {}
 
   const Program& program;
   const std::span<const std::byte> arguments;
@@ -77,6 +78,7 @@ struct LaunchState {
   // Each in a cache line of its own: the one is read all the time, the other written often.
   alignas(64) std::atomic<bool> stop{false};
   alignas(64) std::atomic<int64_t> instructions_left;
+  std::atomic<int64_t> cpu_ns_left;
   std::atomic<uint64_t> output_bytes{0};
   uint64_t grid_workspace = 0;  // device address of the barrier of a cooperative launch; 0: none
 };
@@ -135,6 +137,9 @@ class OpCounts {
 // it runs, when a block takes so much of the host's memory.
 size_t ResidentBlocks(uint64_t block_bytes, int shares);
 
+// About so many plain operations lie between two looks at the clock of CPU time.
+inline constexpr uint64_t kMeteredEvery = 4096;
+
 // What one host thread has for itself.
 struct Executor {
   explicit Executor(size_t op_count)
@@ -149,7 +154,18 @@ struct Executor {
   // Steps whenever what is known of accesses to shared memory may change other than by reads, and
   // when another block runs.
   uint64_t shared_version = 1;
+  // Work since the last look at the clock. Every launch is looked at after its first turn, so that
+  // many short ones are charged too.
+  uint64_t unmetered = kMeteredEvery;
+  int64_t cpu_ns_charged = 0;  // of the thread's CPU time
 };
+
+// CPU time that the calling thread has had.
+int64_t ThreadCpuNs();
+
+// Charges the launch for the CPU time that the calling thread, which `executor` is of, has had
+// since it was last charged. What is left; at most 0 when it is used up.
+int64_t ChargeTime(LaunchState* launch, Executor* executor);
 
 }  // namespace assay::emulator
 

@@ -1,11 +1,20 @@
 #include "emulator/execute/race_report.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "emulator/execute/block.h"
 #include "emulator/execute/warp.h"
 
 namespace assay::emulator {
 namespace {
+
+// Work on a sync graph, in plain operations: it grows with what the graph holds.
+constexpr uint64_t kGraphWeight = 512;
+
+void MeterGraph(Warp* warp) {
+  Meter(warp, warp->ops[std::max(1u, StateOf(warp)->pc) - 1], kGraphWeight);
+}
 
 SyncGraph& GraphOf(Warp* warp, Space space) {
   return space == Space::kShared ? warp->block->shared_sync() : warp->block->launch().sync;
@@ -74,6 +83,7 @@ std::string NameOf(Warp* warp, Space space, uint64_t address) {
 void ReportRace(Warp* warp, const Op& op, int lane, Space space, uint64_t address, uint32_t bytes,
                 AccessKind kind, const RaceConflict& conflict) {
   const RaceStamp earlier = UnpackStamp(conflict.earlier);
+  MeterGraph(warp);
   if (IsOrderedByAtomics(warp, space, earlier)) return;
   const FaultKind race = space == Space::kShared ? FaultKind::kSharedRace : FaultKind::kGlobalRace;
   if (CountKnownFault(warp, op, race)) return;
@@ -89,11 +99,13 @@ void ReportRace(Warp* warp, const Op& op, int lane, Space space, uint64_t addres
 void AcquireAt(Warp* warp, Space space, uint64_t address) {
   SyncGraph& graph = GraphOf(warp, space);
   if (graph.empty()) return;
+  MeterGraph(warp);
   graph.Acquire(address, GraphBlock(warp, space));
 }
 
 void ReleaseAt(Warp* warp, Space space, uint64_t address) {
   WarpState* const state = StateOf(warp);
+  MeterGraph(warp);
   GraphOf(warp, space).Release(address, GraphBlock(warp, space), state->known);
   warp->block->StepClock(state);
 }

@@ -23,6 +23,7 @@ bool EndsLaunch(FaultKind kind) {
     case FaultKind::kAssert:
     case FaultKind::kPrintfFlood:
     case FaultKind::kUnsupported:
+    case FaultKind::kTimeBudget:
       return true;
     default:
       return false;
@@ -76,6 +77,26 @@ void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space
   });
   block.executor().known_faults[pc] |= 1u << static_cast<int>(kind);
   StopIfFatal(warp, kind);
+}
+
+void Meter(Warp* warp, const Op& op, uint64_t weight) {
+  Executor& executor = warp->block->executor();
+  executor.unmetered += weight;
+  if (executor.unmetered < kMeteredEvery) return;
+  executor.unmetered = 0;
+  LaunchState& launch = warp->block->launch();
+  if (launch.stop) {
+    warp->event = WarpEvent::kStopped;
+    return;
+  }
+  if (ChargeTime(&launch, &executor) > 0) return;
+  const uint32_t lanes = warp->active != 0 ? warp->active : std::max(1u, warp->live);
+  ReportFault(
+      warp, op, std::countr_zero(lanes), FaultKind::kTimeBudget,
+      absl::StrCat("the launch has not ended within the ",
+                   static_cast<double>(std::max<int64_t>(0, launch.options.cpu_ns_max)) / 1e9,
+                   " s of CPU time that its emulation had left; take a smaller workload, or "
+                   "accesses that cost less to emulate: fewer scattered atomics and fences"));
 }
 
 bool Converge(Warp* warp, const Op& op, uint32_t mask, uint32_t members) {

@@ -13,11 +13,16 @@
 namespace assay::emulator {
 
 // Records a fault of `lane` at `op`. Kinds that a device would not survive (out of bounds,
-// misaligned, use after free, trap, assert, budget, unsupported, divergent barriers) stop the
+// misaligned, use after free, trap, assert, budgets, unsupported, divergent barriers) stop the
 // launch: the event becomes kStopped and the handler returns.
 void ReportFault(Warp* warp, const Op& op, int lane, FaultKind kind, std::string message);
 void ReportMemoryFault(Warp* warp, const Op& op, int lane, FaultKind kind, Space space,
                        uint64_t address, uint32_t bytes, std::string message);
+
+// Notes work that costs the host about as much as so many plain operations. From time to time it
+// charges the launch for the thread's CPU time; when that is used up it is a fault at `op`, which
+// stops the launch.
+void Meter(Warp* warp, const Op& op, uint64_t weight);
 
 // True when a fault of this kind was recorded at `op` before: it is counted then, and its text need
 // not be made. Ask where faults may come in floods.

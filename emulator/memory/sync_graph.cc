@@ -6,8 +6,8 @@
 namespace assay::emulator {
 namespace {
 
-// Releases looked at before a search is given up.
-constexpr size_t kSearchMax = 100'000;
+// Releases and acquired locations looked at before a search is given up.
+constexpr size_t kSearchMax = 200'000;
 
 }  // namespace
 
@@ -49,12 +49,13 @@ void SyncGraph::Acquire(uint64_t address, uint32_t block) {
 }
 
 bool SyncGraph::HoldsDirectly(const Acquired& acquired, uint32_t from_block, uint32_t warp,
-                              uint32_t clock) {
+                              uint32_t clock, size_t* steps) {
+  ++*steps;
   const auto found = acquired.location->by_block.find(from_block);
   if (found == acquired.location->by_block.end()) return false;
   const std::vector<ReleaseRecord>& releases = acquired.location->releases;
   for (const size_t index : found->second) {
-    if (index >= acquired.count) break;
+    if (index >= acquired.count || ++*steps > kSearchMax) break;
     if (warp < releases[index].known.size() && releases[index].known[warp] >= clock) return true;
   }
   return false;
@@ -67,11 +68,12 @@ bool SyncGraph::IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock,
   const auto start = blocks_.find(to_block);
   if (start == blocks_.end()) return false;
   std::vector<Acquired> open(start->second->begin(), start->second->end());
+  size_t steps = 0;
   for (const Acquired& acquired : open) {
-    if (HoldsDirectly(acquired, from_block, warp, clock)) return true;
+    if (HoldsDirectly(acquired, from_block, warp, clock, &steps)) return true;
+    if (steps > kSearchMax) return true;
   }
   std::map<const Location*, size_t> seen;  // releases looked at, by location
-  size_t steps = 0;
   while (!open.empty()) {
     const Acquired acquired = open.back();
     open.pop_back();
@@ -81,7 +83,8 @@ bool SyncGraph::IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock,
       const ReleaseRecord& release = acquired.location->releases[from];
       if (release.acquired == nullptr) continue;
       for (const Acquired& next : *release.acquired) {
-        if (HoldsDirectly(next, from_block, warp, clock)) return true;
+        if (HoldsDirectly(next, from_block, warp, clock, &steps)) return true;
+        if (steps > kSearchMax) return true;
         if (const auto it = seen.find(next.location); it == seen.end() || it->second < next.count)
           open.push_back(next);
       }

@@ -56,7 +56,7 @@ class SyncGraph {
   };
 
   static bool HoldsDirectly(const Acquired& acquired, uint32_t from_block, uint32_t warp,
-                            uint32_t clock);
+                            uint32_t clock, size_t* steps);
 
   std::atomic<bool> empty_{true};
   mutable absl::Mutex mutex_;

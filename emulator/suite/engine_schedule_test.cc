@@ -334,5 +334,47 @@ TEST(EngineOrderTest, HostThreadsCountTheSame) {
   }
 }
 
+// Work that is dear to emulate ends within its turn, in any order and on any host thread.
+TEST(EngineTimeTest, AnExhaustedBudgetOfCpuTimeStopsTheLaunch) {
+  const std::string ptx = absl::StrCat(kHead, R"(
+.visible .entry plain(.param .u64 place) { ret; }
+.visible .entry atomics(.param .u64 place)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<4>;
+  .reg .b64 %d<2>;
+  ld.param.u64 %d0, [place];
+  mov.u32 %r0, 0;
+NEXT:
+  membar.gl;
+  atom.global.add.u32 %r1, [%d0], 1;
+  add.u32 %r0, %r0, 1;
+  setp.lt.u32 %p0, %r0, 5000;
+  @%p0 bra NEXT;
+  ret;
+})");
+  for (const Order& order : kOrders) {
+    for (const char* const kernel : {"plain", "atomics"}) {
+      for (const bool cooperative : {false, true}) {
+        SCOPED_TRACE(
+            absl::StrCat(kernel, " ", order.seed, " ", order.threads, " ", int{cooperative}));
+        KernelFixture device(ptx);
+        const uint64_t place = device.Put("place", std::vector<uint32_t>{0});
+        LaunchOptions options = GridOf(4, 64, order.seed);
+        options.threads = order.threads;
+        options.cooperative = cooperative;
+        options.cpu_ns_max = 0;
+        const LaunchResult result = device.Run(kernel, KernelArguments::Of(place), options);
+        EXPECT_TRUE(result.stopped);
+        ASSERT_FALSE(result.faults.empty());
+        EXPECT_EQ(result.faults[0].kind, FaultKind::kTimeBudget) << Describe(result.faults);
+        EXPECT_THAT(result.faults[0].message, testing::HasSubstr("smaller workload"));
+        EXPECT_LT(result.counters.warp_instructions, 5000u);
+        EXPECT_GT(result.cpu_ns, 0);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace assay::emulator

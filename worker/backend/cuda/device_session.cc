@@ -15,7 +15,8 @@ namespace {
 class EmulatedSessions : public DeviceSessions {
  public:
   EmulatedSessions(std::unique_ptr<CudaDriver> driver, const DeviceOptions& options)
-      : driver_(std::move(driver)), device_{options.arch, options.host_threads} {}
+      : driver_(std::move(driver)),
+        device_{.arch = options.arch, .host_threads = options.host_threads} {}
   bool is_emulated() const override { return true; }
   absl::StatusOr<std::unique_ptr<GuestSession>> Make(DeviceSessionOptions options) override {
     return MakeEmulatedSession(driver_.get(), device_, std::move(options));

@@ -33,6 +33,7 @@ constexpr unsigned char kPoison = 0xff;  // NaN in every floating-point type
 GuestFault::Kind KindOf(cuda::AssayEmulatorFaultKind kind) {
   switch (kind) {
     case cuda::kAssayEmulatorFaultInstructionBudget:
+    case cuda::kAssayEmulatorFaultTimeBudget:
       return GuestFault::TIMED_OUT;
     case cuda::kAssayEmulatorFaultTrap:
     case cuda::kAssayEmulatorFaultAssert:
@@ -194,6 +195,8 @@ absl::Status EmulatedSession::Configure(const CallConditions& conditions) {
   options.device_bytes = kDeviceBytes;
   options.clock_rate = conditions.clock_rate;
   options.clock_offset = conditions.clock_offset;
+  // From here on: a call configures first.
+  options.cpu_ns_max = static_cast<uint64_t>(absl::ToInt64Nanoseconds(device_.call_cpu_max));
   return driver_.Check(driver_.emulator().assayEmulatorConfigure(&options),
                        "configuring the emulated device");
 }

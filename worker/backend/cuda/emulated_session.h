@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "absl/time/time.h"
 #include "worker/backend/cuda/device_session.h"
 #include "worker/backend/cuda/driver.h"
 
@@ -13,6 +14,9 @@ namespace assay {
 struct EmulatedDeviceOptions {
   int arch = 80;
   int host_threads = 1;
+  // CPU time of all host threads that the launches of one call may take together. Far enough below
+  // limits::kRunnerSilentSeconds that a call which uses it up is told, also on a busy machine.
+  absl::Duration call_cpu_max = absl::Seconds(60);
 };
 
 // One at a time in a process. `driver` is emulated and outlives the session. Its calls carry no
