@@ -14,6 +14,7 @@
 #include "kernels/half.h"
 #include "kernels/inputs/inputs.h"
 #include "kernels/problem_validate.h"
+#include "kernels/streaming_stores.h"
 #include "kernels/text.h"
 
 namespace assay {
@@ -122,7 +123,7 @@ class PartTarget {
   }
 
  private:
-  static constexpr size_t kPartBytes = 64 << 10;  // stays in a core's own cache
+  static constexpr size_t kPartBytes = 16 << 10;  // stays in a core's first cache
 
   std::vector<std::byte> part_;
   size_t filled_ = 0;
@@ -337,9 +338,19 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
 void DrawnTransform::ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
                                   std::span<std::byte> to) const {
   const TensorShape& tensor = tensors_[tensor_index];
-  WholeTarget target(to.data());
-  TransformApplier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false)
-      .Run(from.data(), target);
+  const TransformApplier applier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false);
+  if (!ExceedsCaches(to.size())) {
+    WholeTarget target(to.data());
+    return applier.Run(from.data(), target);
+  }
+  size_t at = 0;
+  const TakePart take = [&](std::span<const std::byte> part) {
+    StreamCopy(part, to.data() + at);
+    at += part.size();
+  };
+  PartTarget target(applier.Indivisible(false), take);
+  applier.Run(from.data(), target);
+  target.Flush();
 }
 
 void DrawnTransform::ApplyToReference(size_t tensor_index, std::span<const std::byte> from,
