@@ -20,7 +20,14 @@ namespace assay {
 // Whether a tensor of so many bytes is better written past the caches.
 inline bool ExceedsCaches(size_t bytes) { return bytes > LastLevelCacheBytes(); }
 
-// A copy past the caches; `from` and `to` do not overlap. Ordered before every later store.
+// After the last copy of a tensor, before anyone else may read it.
+inline void EndStreaming() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+// A copy past the caches; `from` and `to` do not overlap. See EndStreaming.
 inline void StreamCopy(std::span<const std::byte> from, std::byte* to) {
   size_t at = 0;
 #if defined(__x86_64__)
@@ -35,7 +42,6 @@ inline void StreamCopy(std::span<const std::byte> from, std::byte* to) {
                              _mm_loadu_si128(source + 2), _mm_loadu_si128(source + 3)};
     for (size_t word = 0; word < 4; ++word) _mm_stream_si128(target + word, words[word]);
   }
-  _mm_sfence();
 #endif
   std::memcpy(to + at, from.data() + at, from.size() - at);
 }

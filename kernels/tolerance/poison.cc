@@ -31,6 +31,7 @@ void FillLarge(T pattern, std::span<std::byte> bytes) {
   for (size_t at = 0; at < bytes.size(); at += part.size()) {
     StreamCopy(std::span(part).first(std::min(part.size(), bytes.size() - at)), bytes.data() + at);
   }
+  EndStreaming();
 }
 
 template <typename T>
