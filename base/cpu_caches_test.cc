@@ -37,7 +37,9 @@ TEST(CpuCachesTest, ReadsDataCaches) {
 
 TEST(CpuCachesTest, TakesWhatTheKernelTellsOfThisMachine) {
   const CpuCaches caches = ReadCpuCaches("");
-  if (caches.l3_bytes > 0) EXPECT_EQ(LastLevelCacheBytes(), static_cast<size_t>(caches.l3_bytes));
+  if (caches.l3_bytes > 0) {
+    EXPECT_EQ(LastLevelCacheBytes(), static_cast<size_t>(caches.l3_bytes));
+  }
   EXPECT_GE(LastLevelCacheBytes(), size_t{32} << 10);
 }
 
