@@ -14,6 +14,7 @@
 #include "kernels/half.h"
 #include "kernels/inputs/inputs.h"
 #include "kernels/problem_validate.h"
+#include "kernels/streaming_stores.h"
 #include "kernels/text.h"
 
 namespace assay {
@@ -30,6 +31,8 @@ constexpr int64_t kBlockElementsMin = 1024;
 // element a permutation takes longer than many a kernel.
 constexpr int64_t kLargeTensorBytes = int64_t{4} << 20;
 constexpr int64_t kSmallBlockElements = 32;
+constexpr size_t kLineBytes = 64;
+constexpr size_t kPrefetchedBytesMax = 32 << 10;  // of what is copied next
 
 // One stream of random numbers for each transform; one-way, as for inputs.
 uint64_t TransformSeed(uint64_t seed, int transform) {
@@ -98,9 +101,21 @@ class WholeTarget {
     to_ += wanted;
     return room;
   }
+  static void Write(const std::byte* from, std::span<std::byte> room) {
+    std::memcpy(room.data(), from, room.size());
+  }
 
  private:
   std::byte* to_;
+};
+
+// The same past the caches.
+class StreamedTarget : public WholeTarget {
+ public:
+  using WholeTarget::WholeTarget;
+  static void Write(const std::byte* from, std::span<std::byte> room) {
+    StreamCopy({from, room.size()}, room.data());
+  }
 };
 
 // A part that is handed on and filled again.
@@ -116,13 +131,16 @@ class PartTarget {
     filled_ += room.size();
     return room;
   }
+  static void Write(const std::byte* from, std::span<std::byte> room) {
+    std::memcpy(room.data(), from, room.size());
+  }
   void Flush() {
     if (filled_ > 0) take_(std::span(part_).first(filled_));
     filled_ = 0;
   }
 
  private:
-  static constexpr size_t kPartBytes = 64 << 10;  // stays in a core's own cache
+  static constexpr size_t kPartBytes = 16 << 10;  // stays in a core's first cache
 
   std::vector<std::byte> part_;
   size_t filled_ = 0;
@@ -149,7 +167,7 @@ class TransformApplier {
   template <typename Target>
   void Run(const std::byte* from, Target& to) const {
     if (depth_ == 0) return Copy(from, stride_[0], to);
-    Walk(0, from, to);
+    Walk(0, from, nullptr, to);
   }
 
   // Bytes that a target must not cut: an element, or a row of the last dimension where rows are
@@ -162,21 +180,25 @@ class TransformApplier {
 
  private:
   // Recursion at most kDimensionsMax deep. stride_[d + 1] is the bytes of one index of dimension d.
+  // `next`: what is walked after this, fetched meanwhile, since no processor foresees a
+  // permutation; may be null.
   template <typename Target>
-  void Walk(size_t d, const std::byte* from, Target& to) const {
+  void Walk(size_t d, const std::byte* from, const std::byte* next, Target& to) const {
     const DrawnTransform::DimensionMap& map = action_.maps[d];
     const size_t bytes = stride_[d + 1];
     const bool last = d + 1 == depth_;
     if (!map.index.empty()) {
       if (last && d + 1 == tensor_.dims.size()) return GatherElements(map.index, from, to);
-      for (const int32_t source : map.index) {
-        Descend(d, last, from + static_cast<size_t>(source) * bytes, bytes, to);
+      for (size_t i = 0; i < map.index.size(); ++i) {
+        const bool ends = i + 1 == map.index.size();
+        Descend(d, last, from + static_cast<size_t>(map.index[i]) * bytes,
+                ends ? nullptr : from + static_cast<size_t>(map.index[i + 1]) * bytes, to);
       }
       return;
     }
     if (map.identity()) {
       for (int64_t i = 0; i < tensor_.dims[d]; ++i, from += bytes) {
-        Descend(d, last, from, bytes, to);
+        Descend(d, last, from, i + 1 == tensor_.dims[d] ? nullptr : from + bytes, to);
       }
       return;
     }
@@ -184,21 +206,30 @@ class TransformApplier {
       const std::byte* source = from + static_cast<size_t>(run.from) * bytes;
       const size_t run_bytes = static_cast<size_t>(run.length) * bytes;
       if (last) {
+        if (next != nullptr) {
+          Prefetch(next, run_bytes);
+          next += run_bytes;
+        }
         Copy(source, run_bytes, to);
       } else {
-        for (int64_t i = 0; i < run.length; ++i) {
-          Walk(d + 1, source + static_cast<size_t>(i) * bytes, to);
+        for (int64_t i = 0; i < run.length; ++i, source += bytes) {
+          Walk(d + 1, source, i + 1 == run.length ? nullptr : source + bytes, to);
         }
       }
     }
   }
 
+  static void Prefetch(const std::byte* from, size_t bytes) {
+    for (size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(from + at);
+  }
+
   template <typename Target>
-  void Descend(size_t d, bool last, const std::byte* from, size_t bytes, Target& to) const {
+  void Descend(size_t d, bool last, const std::byte* from, const std::byte* next,
+               Target& to) const {
     if (last) {
-      Copy(from, bytes, to);
+      Copy(from, stride_[d + 1], to);
     } else {
-      Walk(d + 1, from, to);
+      Walk(d + 1, from, stride_[d + 1] <= kPrefetchedBytesMax ? next : nullptr, to);
     }
   }
 
@@ -211,24 +242,26 @@ class TransformApplier {
     if (element_bytes == 2) Gather<uint16_t>(from, room, index);
     if (element_bytes == 4) Gather<uint32_t>(from, room, index);
     if (element_bytes == 8) Gather<uint64_t>(from, room, index);
-    if (action_.scale != 1.0) CopyBlock(room, room, index.size() * element_bytes);
+    if (action_.scale != 1.0) Scale(room, room, index.size() * element_bytes);
   }
 
   template <typename Target>
   void Copy(const std::byte* from, size_t bytes, Target& to) const {
     while (bytes > 0) {
       const std::span<std::byte> room = to.Take(bytes);
-      CopyBlock(from, room.data(), room.size());
+      if (action_.scale == 1.0) {
+        Target::Write(from, room);
+      } else {
+        Scale(from, room.data(), room.size());
+      }
       from += room.size();
       bytes -= room.size();
     }
   }
 
   // `from` and `to` are apart or the same.
-  void CopyBlock(const std::byte* from, std::byte* to, size_t bytes) const {
-    if (action_.scale == 1.0) {
-      if (from != to) std::memcpy(to, from, bytes);
-    } else if (as_double_ || tensor_.dtype == DataType::kF64) {
+  void Scale(const std::byte* from, std::byte* to, size_t bytes) const {
+    if (as_double_ || tensor_.dtype == DataType::kF64) {
       ScaleCopy<double>(from, to, bytes, action_.scale);
     } else if (tensor_.dtype == DataType::kF32) {
       ScaleCopy<float>(from, to, bytes, static_cast<float>(action_.scale));
@@ -337,9 +370,14 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
 void DrawnTransform::ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
                                   std::span<std::byte> to) const {
   const TensorShape& tensor = tensors_[tensor_index];
-  WholeTarget target(to.data());
-  TransformApplier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false)
-      .Run(from.data(), target);
+  const TransformApplier applier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false);
+  if (!ExceedsCaches(to.size())) {
+    WholeTarget target(to.data());
+    return applier.Run(from.data(), target);
+  }
+  StreamedTarget target(to.data());
+  applier.Run(from.data(), target);
+  EndStreaming();
 }
 
 void DrawnTransform::ApplyToReference(size_t tensor_index, std::span<const std::byte> from,

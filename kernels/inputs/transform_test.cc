@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "assay/v1/problem.pb.h"
+#include "base/cpu_caches.h"
 #include "base/test_matchers.h"
 #include "gtest/gtest.h"
 #include "kernels/half.h"
@@ -122,6 +123,32 @@ TEST(TransformTest, LargeTensorsGoBySmallBlocks) {
   const v1::Problem problem = testing::ScaleRowsProblem();
   CheckAlgebra(problem, {{"rows", 1100}, {"cols", 1000}}, ScaleRows);
   CheckAlgebra(problem, {{"rows", 300'000}, {"cols", 5}}, ScaleRows);
+}
+
+TEST(TransformTest, InputsThatTheCachesCannotHoldAreTheSame) {
+  const v1::Problem problem = testing::ScaleRowsProblem();
+  constexpr int64_t kCols = 999;
+  const int64_t rows = static_cast<int64_t>(LastLevelCacheBytes() / sizeof(float)) / kCols + 5;
+  const ResolvedWorkload workload = Resolve(problem, {{"rows", rows}, {"cols", kCols}});
+  Buffers plain = Allocate(workload);
+  Buffers moved = Allocate(workload);
+  const auto elements = static_cast<size_t>(workload.tensors[0].elements);
+  for (size_t i = 0; i < elements; ++i) {
+    Data<float>(plain, 0)[i] = static_cast<float>(i % 8'000'009);
+    Data<double>(plain, 2)[i] = Data<float>(plain, 0)[i];
+  }
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    ASSERT_OK_AND_ASSIGN(const DrawnTransform drawn, DrawnTransform::Draw(problem, workload, seed));
+    drawn.ApplyToInput(0, plain[0], moved[0]);
+    drawn.ApplyToReference(2, plain[2], moved[2]);
+    size_t wrong = 0;
+    for (size_t i = 0; i < elements; ++i) {
+      wrong +=
+          Data<float>(moved, 0)[i] / drawn.scale(0) != Data<double>(moved, 2)[i] / drawn.scale(2);
+    }
+    EXPECT_EQ(wrong, 0u) << "seed " << seed << " scales " << drawn.scale(0) << " "
+                         << drawn.scale(2);
+  }
 }
 
 TEST(TransformTest, LongDimensionsGoByBlocks) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "assay/v1/problem.pb.h"
 #include "kernels/half.h"
@@ -16,8 +17,8 @@ namespace assay {
 namespace {
 
 constexpr size_t kBlock = 1024;
-// Independent sums. Many, so that the loops over them are element by element and vectorise.
-constexpr size_t kLanes = 64;
+// Independent sums. Loops over whole groups of so many have no tails.
+constexpr size_t kLanes = 16;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // A sum of squares below this may have lost terms to underflow.
 constexpr double kSquaresMin = 1e-280;
@@ -88,16 +89,6 @@ void Load(DataType dtype, const std::byte* bytes, size_t first, size_t count, do
   }
 }
 
-using Lanes = std::array<double, kLanes>;
-
-double Sum(const Lanes& lanes) {
-  double sum = 0;
-  for (const double lane : lanes) sum += lane;
-  return sum;
-}
-
-double Max(const Lanes& lanes) { return *std::max_element(lanes.begin(), lanes.end()); }
-
 // The scale of one row, or of the output.
 struct Scale {
   double scale = 0;
@@ -121,19 +112,47 @@ Scale CarefulScale(const double* want, size_t count, double overflow) {
   return out;
 }
 
+// Four at a time, in registers; where the machine has no such, the compiler splits them.
+using Four = double __attribute__((vector_size(32)));
+using FourWords = int64_t __attribute__((vector_size(32)));
+using FourFloats = float __attribute__((vector_size(16)));
+
+template <typename T>
+ASSAY_WIDE_BODY void LoadFour(const std::byte* from, Four* out) {
+  if constexpr (std::is_same_v<T, float>) {
+    FourFloats floats;
+    std::memcpy(&floats, from, sizeof(floats));
+    *out = __builtin_convertvector(floats, Four);
+  } else {
+    static_assert(std::is_same_v<T, double>);
+    std::memcpy(out, from, sizeof(*out));
+  }
+}
+
 struct SquareSums {
-  Lanes squares{};
-  Lanes largest{};
+  double squares = 0;
+  double largest = 0;
 };
 
-// `count` is a multiple of kLanes.
+// `count` is a multiple of kLanes. Adds to `sums`.
 ASSAY_WIDE_BODY void SumSquares(const double* want, size_t count, SquareSums* sums) {
+  constexpr size_t kSets = kLanes / 4;
+  const FourWords magnitude = FourWords{} + std::numeric_limits<int64_t>::max();
+  Four squares[kSets] = {};
+  Four largest[kSets] = {};
   for (size_t i = 0; i < count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = want[i + lane];
-      const double magnitude = std::fabs(value);
-      sums->squares[lane] += value * value;
-      sums->largest[lane] = magnitude > sums->largest[lane] ? magnitude : sums->largest[lane];
+    for (size_t set = 0; set < kSets; ++set) {
+      Four value;
+      std::memcpy(&value, want + i + 4 * set, sizeof(value));
+      const Four size = (Four)((FourWords)value & magnitude);
+      squares[set] += value * value;
+      largest[set] = size > largest[set] ? size : largest[set];
+    }
+  }
+  for (size_t set = 0; set < kSets; ++set) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      sums->squares += squares[set][lane];
+      sums->largest = std::max(sums->largest, largest[set][lane]);
     }
   }
 }
@@ -143,17 +162,17 @@ Scale ScaleOf(const double* want, size_t count, DataType dtype) {
   const size_t whole = count / kLanes * kLanes;
   DispatchWide<SumSquares>(want, whole, &sums);
   for (size_t i = whole; i < count; ++i) {
-    sums.squares[i - whole] += want[i] * want[i];
-    sums.largest[i - whole] = std::max(sums.largest[i - whole], std::fabs(want[i]));
+    sums.squares += want[i] * want[i];
+    sums.largest = std::max(sums.largest, std::fabs(want[i]));
   }
   Scale out;
-  const double sum = Sum(sums.squares);  // NaN or infinity when something is
   const double overflow = OverflowOf(dtype);
-  if (sum >= kSquaresMin && sum <= std::numeric_limits<double>::max() &&
-      Max(sums.largest) < overflow) {
-    out.squares = sum;
-    out.largest = Max(sums.largest);
-    out.scale = std::sqrt(sum / static_cast<double>(count));
+  // The sum is NaN or infinity when something is.
+  if (sums.squares >= kSquaresMin && sums.squares <= std::numeric_limits<double>::max() &&
+      sums.largest < overflow) {
+    out.squares = sums.squares;
+    out.largest = sums.largest;
+    out.scale = std::sqrt(sums.squares / static_cast<double>(count));
   } else {
     out = CarefulScale(want, count, overflow);
   }
@@ -167,13 +186,10 @@ struct BlockSums {
   bool wrong = false;
 };
 
-// Four at a time, in registers; where the machine has no such, the compiler splits them.
-using Four = double __attribute__((vector_size(32)));
-using FourWords = int64_t __attribute__((vector_size(32)));
-
 // `count` is a multiple of kLanes. The largest of error / unit is found by products, since a
 // division takes longer than all else.
-ASSAY_WIDE_BODY void SumErrors(const double* got, const double* want, size_t count, double scale,
+template <typename T>
+ASSAY_WIDE_BODY void SumErrors(const std::byte* got, const double* want, size_t count, double scale,
                                double element_max, BlockSums* sums) {
   constexpr size_t kSets = 2;
   const FourWords magnitude = FourWords{} + std::numeric_limits<int64_t>::max();
@@ -185,7 +201,7 @@ ASSAY_WIDE_BODY void SumErrors(const double* got, const double* want, size_t cou
     for (size_t set = 0; set < kSets; ++set) {
       Four right, value;
       std::memcpy(&right, want + i + 4 * set, sizeof(right));
-      std::memcpy(&value, got + i + 4 * set, sizeof(value));
+      LoadFour<T>(got + (i + 4 * set) * sizeof(T), &value);
       const Four difference = value - right;
       const Four error = (Four)((FourWords)difference & magnitude);
       const Four unit = (Four)((FourWords)right & magnitude) + scale;
@@ -211,26 +227,39 @@ struct BlockResult {
   bool clean = true;  // nothing wrong, infinite or NaN
 };
 
-BlockResult FastBlock(const double* got, const double* want, size_t count, double scale,
-                      double element_max) {
+template <typename T>
+BlockResult FastBlockOf(const std::byte* got, const double* want, size_t count, double scale,
+                        double element_max) {
   BlockSums sums;
   const size_t whole = count / kLanes * kLanes;
-  DispatchWide<SumErrors>(got, want, whole, scale, element_max, &sums);
+  DispatchWide<SumErrors<T>>(got, want, whole, scale, element_max, &sums);
   if (whole < count) {
     // Zeros that compare right fill up the last group.
-    Lanes got_rest{};
-    Lanes want_rest{};
-    std::copy(got + whole, got + count, got_rest.begin());
+    std::array<T, kLanes> got_rest{};
+    std::array<double, kLanes> want_rest{};
+    std::memcpy(got_rest.data(), got + whole * sizeof(T), (count - whole) * sizeof(T));
     std::copy(want + whole, want + count, want_rest.begin());
-    DispatchWide<SumErrors>(static_cast<const double*>(got_rest.data()),
-                            static_cast<const double*>(want_rest.data()), kLanes, scale,
-                            element_max, &sums);
+    DispatchWide<SumErrors<T>>(std::as_bytes(std::span(got_rest)).data(),
+                               static_cast<const double*>(want_rest.data()), kLanes, scale,
+                               element_max, &sums);
   }
   BlockResult out;
   out.error_squares = sums.error_squares;
   out.ratio_max = sums.ratio_max;
   out.clean = !sums.wrong && out.error_squares <= std::numeric_limits<double>::max();
   return out;
+}
+
+// Elements [first, first + count) of `got`, at most kBlock, against those at `want`.
+BlockResult FastBlock(DataType dtype, const std::byte* got, size_t first, const double* want,
+                      size_t count, double scale, double element_max) {
+  const std::byte* from = got + first * DataTypeSize(dtype);
+  if (dtype == DataType::kF32) return FastBlockOf<float>(from, want, count, scale, element_max);
+  if (dtype == DataType::kF64) return FastBlockOf<double>(from, want, count, scale, element_max);
+  std::array<double, kBlock> values;
+  Load(dtype, got, first, count, values.data());
+  return FastBlockOf<double>(std::as_bytes(std::span(values)).data(), want, count, scale,
+                             element_max);
 }
 
 // Compares one output under SCALED.
@@ -264,26 +293,26 @@ class ScaledComparison {
   void CompareRow(size_t start, size_t length) {
     const Scale scale = ScaleOf(want_ + start, length, tensor_.dtype);
     want_squares_ += scale.squares;
-    std::array<double, kBlock> got;
     for (size_t at = start; at < start + length;) {
       const size_t take = std::min(kBlock, start + length - at);
-      Load(tensor_.dtype, got_, at, take, got.data());
       BlockResult result;
       result.clean = false;
       if (scale.ordinary) {
-        result = FastBlock(got.data(), want_ + at, take, scale.scale, element_max_);
+        result = FastBlock(tensor_.dtype, got_, at, want_ + at, take, scale.scale, element_max_);
       }
       if (result.clean) {
         error_squares_ += result.error_squares;
         out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);
       } else {
-        CompareCarefully(got.data(), at, take, scale.scale);
+        CompareCarefully(at, take, scale.scale);
       }
       at += take;
     }
   }
 
-  void CompareCarefully(const double* got, size_t first, size_t count, double scale) {
+  void CompareCarefully(size_t first, size_t count, double scale) {
+    std::array<double, kBlock> got;
+    Load(tensor_.dtype, got_, first, count, got.data());
     for (size_t i = 0; i < count; ++i) {
       const double want = Rounded(want_[first + i]);
       const double value = got[i];
@@ -400,7 +429,6 @@ void StreamedComparison::Take(std::span<const std::byte> want) {
 void StreamedComparison::TakeScaled(std::span<const double> want) {
   const bool per_row = policy_.scale_per_row();
   const size_t row = per_row ? static_cast<size_t>(tensor_.dims.back()) : want.size();
-  std::array<double, kBlock> got;
   for (size_t start = 0; start < want.size() && clean_; start += row) {
     double scale = whole_.scale;
     if (per_row) {
@@ -413,9 +441,8 @@ void StreamedComparison::TakeScaled(std::span<const double> want) {
     }
     for (size_t at = start; at < start + row && clean_; at += kBlock) {
       const size_t take = std::min(kBlock, start + row - at);
-      Load(tensor_.dtype, got_.data(), at_ + at, take, got.data());
-      const BlockResult result =
-          FastBlock(got.data(), want.data() + at, take, scale, policy_.element_max());
+      const BlockResult result = FastBlock(tensor_.dtype, got_.data(), at_ + at, want.data() + at,
+                                           take, scale, policy_.element_max());
       clean_ = result.clean;
       error_squares_ += result.error_squares;
       out_.element_error_max = std::max(out_.element_error_max, result.ratio_max);

@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "kernels/streaming_stores.h"
 #include "kernels/tolerance/tolerance.h"
 
 namespace assay {
@@ -18,6 +21,17 @@ void Fill(T pattern, std::span<std::byte> bytes) {
   for (size_t i = 0; i + sizeof(T) <= bytes.size(); i += sizeof(T)) {
     std::memcpy(bytes.data() + i, &pattern, sizeof(T));
   }
+}
+
+// `pattern` everywhere in bytes that the caches cannot hold.
+template <typename T>
+void FillLarge(T pattern, std::span<std::byte> bytes) {
+  alignas(64) std::array<std::byte, 16 << 10> part;
+  Fill(pattern, part);
+  for (size_t at = 0; at < bytes.size(); at += part.size()) {
+    StreamCopy(std::span(part).first(std::min(part.size(), bytes.size() - at)), bytes.data() + at);
+  }
+  EndStreaming();
 }
 
 template <typename T>
@@ -55,7 +69,10 @@ auto WithPattern(DataType dtype, Use use) {
 }  // namespace
 
 void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes) {
-  WithPattern(tensor.dtype, [bytes](auto pattern) { Fill(pattern, bytes); });
+  const bool large = ExceedsCaches(bytes.size());
+  WithPattern(tensor.dtype, [bytes, large](auto pattern) {
+    large ? FillLarge(pattern, bytes) : Fill(pattern, bytes);
+  });
 }
 
 int64_t CountPoisoned(const TensorShape& tensor, std::span<const std::byte> bytes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/v1/problem.pb.h"
+#include "base/cpu_caches.h"
 #include "base/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -349,6 +350,24 @@ TEST(PoisonTest, CountsWhatWasNotWritten) {
     const auto one = Encode(dtype, {1});
     std::copy(one.begin(), one.end(), bytes.begin() + static_cast<int64_t>(7 * one.size()));
     EXPECT_EQ(CountPoisoned(shape, bytes), 99) << DataTypeCpp(dtype);
+  }
+}
+
+TEST(PoisonTest, FillsWhatTheCachesCannotHold) {
+  constexpr size_t kBeside = 4;  // so that nothing is aligned to more
+  for (const DataType dtype : {DataType::kF32, DataType::kI8}) {
+    const auto size = static_cast<int64_t>(DataTypeSize(dtype));
+    const int64_t elements = static_cast<int64_t>(LastLevelCacheBytes()) / size + 12'345;
+    const TensorShape shape = Shape(dtype, {elements});
+    std::vector<std::byte> bytes(static_cast<size_t>(shape.bytes) + 2 * kBeside);
+    const std::span<std::byte> output =
+        std::span(bytes).subspan(kBeside, bytes.size() - 2 * kBeside);
+    PoisonOutput(shape, output);
+    EXPECT_EQ(CountPoisoned(shape, output), elements) << DataTypeCpp(dtype);
+    for (size_t i = 0; i < kBeside; ++i) {
+      EXPECT_EQ(bytes[i], std::byte{0});
+      EXPECT_EQ(bytes[bytes.size() - 1 - i], std::byte{0});
+    }
   }
 }
 

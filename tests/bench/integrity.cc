@@ -1,7 +1,13 @@
 // Measures for scripts/bench what the integrity checks of a measurement cost: the same number of
-// timed calls with and without fresh content, poison, comparison, altered and empty calls. Once for
-// the evaluation, which verifies as well in both cases, and once for the measuring alone. Builds
-// count in neither.
+// timed calls, warm and cold, with fresh content, poison, comparison, altered and empty calls, and
+// bare. Once for the evaluation and once for the measuring alone, which is the harder figure.
+//
+// What both sides contain: builds and loading count in neither. A bare call has the handshake, the
+// preparation of the caches and the look at canaries, as a checked one has. The evaluation adds its
+// verification to both: inputs of the battery, the reference, calls and their comparison, without
+// which nobody would know right from wrong. That holds no integrity checks, since those of a
+// verification (orders, state that is carried, launches left out) need an emulated device, which
+// candidates of the CPU have not.
 //
 //   assay-bench-integrity --guest PATH_OF_ASSAY_GUEST --source ROOT [--rounds 3]
 //
@@ -13,6 +19,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,14 +59,17 @@ struct Options {
 };
 
 struct Case {
+  const char* figure;
   const char* problem;
   const char* candidate;
   const char* workload;
 };
 constexpr Case kCases[] = {
-    {"gemm_f32", "avx2.cc", "m=512,n=512,k=512"},
-    {"softmax", "avx2.cc", "dram"},
-    {"layernorm", "avx2.cc", "dram"},
+    {"gemm_f32", "gemm_f32", "avx2.cc", "m=512,n=512,k=512"},
+    {"gemm_f32_1024", "gemm_f32", "avx2.cc", "m=1024,n=1024,k=1024"},
+    {"softmax", "softmax", "avx2.cc", "dram"},
+    {"layernorm", "layernorm", "avx2.cc", "dram"},
+    {"reduce_sum", "reduce_sum", "avx2.cc", "dram"},
 };
 
 // What one case needs, built.
@@ -70,12 +80,17 @@ struct Subject {
   std::string reference_artifact;
 };
 
+struct Calls {
+  int warm = 0;
+  int cold = 0;
+};
+
 struct Costs {
   double verify_ns = 0;
   double checked_ns = 0;
-  double bare_ns = 0;
+  double bare_ns = 0;    // of as many calls
   double median_ns = 0;  // of a call
-  int calls = 0;
+  Calls calls;
 };
 
 absl::StatusOr<std::string> BuildOne(Builder* builder, const BuildRequest& request) {
@@ -120,44 +135,69 @@ absl::StatusOr<std::unique_ptr<LoadedWork>> Load(const Subject& subject, GuestOp
   return work;
 }
 
-absl::Status CallBare(LoadedWork* work, GuestCache cache, int count) {
+// What a call without checks takes, in the mean of `count`.
+absl::StatusOr<double> CallBare(LoadedWork* work, GuestCache cache, int count) {
+  const absl::Duration start = work->clock().Monotonic();
   for (int call = 0; call < count; ++call) {
     if (!work->candidate().Call(cache, absl::Seconds(limits::kCallSeconds)).has_value()) {
       return absl::InternalError("the candidate ended");
     }
   }
+  return absl::ToDoubleNanoseconds(work->clock().Monotonic() - start) / std::max(1, count);
+}
+
+struct BareCalls {
+  double warm_ns = 0;
+  double cold_ns = 0;
+};
+
+absl::StatusOr<BareCalls> MeasureBare(LoadedWork* work, const Calls& calls) {
+  BareCalls bare;
+  ASSAY_ASSIGN_OR_RETURN(bare.warm_ns, CallBare(work, GuestCache::kWarm, calls.warm));
+  ASSAY_ASSIGN_OR_RETURN(bare.cold_ns, CallBare(work, GuestCache::kCold, calls.cold));
+  return bare;
+}
+
+absl::Status MeasureChecked(LoadedWork* work, uint64_t seed, Costs* costs) {
+  v1::Verification verification;
+  v1::RunnerSamples samples;
+  const absl::Duration start = work->clock().Monotonic();
+  ASSAY_ASSIGN_OR_RETURN(const MeasureResult result,
+                         MeasureWork(work, QuickProtocol(), seed, &verification, &samples));
+  costs->checked_ns = absl::ToDoubleNanoseconds(work->clock().Monotonic() - start);
+  if (result.step != Step::kDone || !result.right || result.hidden_work) {
+    return absl::InternalError(absl::StrCat("the measurement failed: ", result.reason));
+  }
+  costs->calls.warm = samples.warmup_calls() + samples.warm_ns_size() + samples.discarded_count();
+  costs->calls.cold = samples.cold_ns_size();
+  costs->median_ns = Median({samples.warm_ns().begin(), samples.warm_ns().end()});
   return absl::OkStatus();
 }
 
-absl::StatusOr<Costs> MeasureOnce(const Subject& subject, const GuestOptions& guest) {
+// `bare_first`: so many bare calls before the checked ones; otherwise after them, as many as those.
+absl::StatusOr<Costs> MeasureOnce(const Subject& subject, const GuestOptions& guest,
+                                  const std::optional<Calls>& bare_first) {
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<LoadedWork> work, Load(subject, guest));
   const uint64_t seed = SecureRandom64();
   VerifyOptions verify;
   verify.nonce = seed;
   internal::v1::RunnerWorkloadReport report;
+  Costs costs;
   const absl::Duration begin = work->clock().Monotonic();
   ASSAY_ASSIGN_OR_RETURN(const VerifyResult verified, VerifyWork(work.get(), verify, &report));
+  costs.verify_ns = absl::ToDoubleNanoseconds(work->clock().Monotonic() - begin);
   if (verified.step != Step::kDone || !verified.right) {
     return absl::InternalError(absl::StrCat("the verification failed: ", verified.reason));
   }
-  v1::Verification verification;
-  v1::RunnerSamples samples;
-  const absl::Duration start = work->clock().Monotonic();
-  ASSAY_ASSIGN_OR_RETURN(const MeasureResult result,
-                         MeasureWork(work.get(), QuickProtocol(), seed, &verification, &samples));
-  const absl::Duration middle = work->clock().Monotonic();
-  if (result.step != Step::kDone || !result.right || result.hidden_work) {
-    return absl::InternalError(absl::StrCat("the measurement failed: ", result.reason));
+  BareCalls bare;
+  if (bare_first.has_value()) {
+    ASSAY_ASSIGN_OR_RETURN(bare, MeasureBare(work.get(), *bare_first));
   }
-  const int warm = samples.warmup_calls() + samples.warm_ns_size() + samples.discarded_count();
-  ASSAY_RETURN_IF_ERROR(CallBare(work.get(), GuestCache::kWarm, warm));
-  ASSAY_RETURN_IF_ERROR(CallBare(work.get(), GuestCache::kCold, samples.cold_ns_size()));
-  Costs costs;
-  costs.verify_ns = absl::ToDoubleNanoseconds(start - begin);
-  costs.checked_ns = absl::ToDoubleNanoseconds(middle - start);
-  costs.bare_ns = absl::ToDoubleNanoseconds(work->clock().Monotonic() - middle);
-  costs.median_ns = Median({samples.warm_ns().begin(), samples.warm_ns().end()});
-  costs.calls = warm + samples.cold_ns_size();
+  ASSAY_RETURN_IF_ERROR(MeasureChecked(work.get(), seed, &costs));
+  if (!bare_first.has_value()) {
+    ASSAY_ASSIGN_OR_RETURN(bare, MeasureBare(work.get(), costs.calls));
+  }
+  costs.bare_ns = bare.warm_ns * costs.calls.warm + bare.cold_ns * costs.calls.cold;
   return costs;
 }
 
@@ -168,7 +208,10 @@ absl::Status MeasureCase(const Options& options, const Case& c, Builder* builder
   std::vector<double> measuring;
   Costs last;
   for (int round = 0; round < options.rounds; ++round) {
-    ASSAY_ASSIGN_OR_RETURN(last, MeasureOnce(subject, guest));
+    // In turns, so that neither side always has the machine as the other left it.
+    const std::optional<Calls> bare_first =
+        round % 2 == 1 ? std::optional<Calls>(last.calls) : std::nullopt;
+    ASSAY_ASSIGN_OR_RETURN(last, MeasureOnce(subject, guest, bare_first));
     ratios.push_back((last.verify_ns + last.checked_ns) / (last.verify_ns + last.bare_ns));
     measuring.push_back(last.checked_ns / last.bare_ns);
   }
@@ -178,13 +221,13 @@ absl::Status MeasureCase(const Options& options, const Case& c, Builder* builder
       "with the checks and %.0f ms without them, %.2f for the measuring alone; median of %d "
       "rounds, "
       "worst %.2f",
-      c.problem, c.workload, c.candidate, last.verify_ns / 1e6, last.calls, last.median_ns / 1e6,
-      last.checked_ns / 1e6, last.bare_ns / 1e6, Median(measuring), options.rounds,
-      *std::max_element(ratios.begin(), ratios.end()));
+      c.problem, c.workload, c.candidate, last.verify_ns / 1e6, last.calls.warm + last.calls.cold,
+      last.median_ns / 1e6, last.checked_ns / 1e6, last.bare_ns / 1e6, Median(measuring),
+      options.rounds, *std::max_element(ratios.begin(), ratios.end()));
   std::cout << absl::StrFormat(
                    "{\"figure\": \"integrity_cost_%s\", \"value\": %.4g, \"unit\": \"ratio\", "
                    "\"reach\": %g, \"detail\": \"%s\"}",
-                   c.problem, ratio, kReach, detail)
+                   c.figure, ratio, kReach, detail)
             << std::endl;
   return absl::OkStatus();
 }

@@ -157,9 +157,9 @@ class Calibrator {
  public:
   Calibrator(const CalibrateOptions& options, v1::Calibration* out)
       : options_(options), out_(out), set_(BestMicrobench()) {
-    l1_ = options.machine.l1_bytes > 0 ? options.machine.l1_bytes : kDefaultL1;
-    l2_ = options.machine.l2_bytes > 0 ? options.machine.l2_bytes : kDefaultL2;
-    l3_ = options.machine.l3_bytes > 0 ? options.machine.l3_bytes : kDefaultL3;
+    l1_ = options.machine.caches.l1_bytes > 0 ? options.machine.caches.l1_bytes : kDefaultL1;
+    l2_ = options.machine.caches.l2_bytes > 0 ? options.machine.caches.l2_bytes : kDefaultL2;
+    l3_ = options.machine.caches.l3_bytes > 0 ? options.machine.caches.l3_bytes : kDefaultL3;
   }
 
   absl::Status Run() {

@@ -21,6 +21,7 @@
 #endif
 
 #include "absl/strings/str_cat.h"
+#include "base/cpu_caches.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -275,6 +276,7 @@ class Session : public GuestSession {
   std::optional<ProcessAccounting> accounting_;
   std::optional<ProcessAccounting> own_accounting_;  // of the thread that calls
   std::vector<std::unique_ptr<TensorMemory>> tensors_;
+  std::vector<size_t> bytes_to_touch_;  // of the end of each, before a warm call
   std::vector<TensorPlace> places_;
   bool shares_core_ = true;  // the thread that calls may be in the guest's way
   bool loaded_ = false;
@@ -360,12 +362,15 @@ absl::Status Session::Load(int artifact_fd, const std::vector<GuestBuffer>& buff
   cpu_set_t own;
   shares_core_ =
       core_ < 0 || sched_getaffinity(0, sizeof(own), &own) != 0 || CPU_ISSET(core_, &own);
+  std::vector<size_t> tensor_bytes;
   for (const GuestBuffer& buffer : buffers) {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<TensorMemory> tensor,
                            TensorMemory::Create(buffer.bytes, buffer.writable));
     tensors_.push_back(std::move(tensor));
     places_.push_back({buffer, 0});
+    tensor_bytes.push_back(buffer.bytes);
   }
+  bytes_to_touch_ = BytesToTouch(tensor_bytes, LastLevelCacheBytes());
   ASSAY_RETURN_IF_ERROR(SendSetup(artifact_fd, buffers, axes));
   ASSAY_RETURN_IF_ERROR(ReceiveLayout());
   socket_.Reset();
@@ -403,11 +408,11 @@ void Session::WaitUntilLoaded() {
 void Session::PrepareOperands(GuestCache cache) {
   if (cache == GuestCache::kLeave) return;
   const CoreVisit visit(cache == GuestCache::kWarm ? core_ : -1);
-  for (const std::unique_ptr<TensorMemory>& tensor : tensors_) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
     if (cache == GuestCache::kWarm) {
-      tensor->Touch();
+      tensors_[i]->Touch(bytes_to_touch_[i]);
     } else {
-      tensor->Flush();
+      tensors_[i]->Flush();
     }
   }
 }

@@ -63,7 +63,7 @@ struct GuestEnd {
 // What the runner does with the operands before a call, while the guest sleeps.
 enum class GuestCache {
   kLeave,
-  kWarm,  // bring every line into the caches of the guest's core, as far as they fit
+  kWarm,  // leave the caches of the guest's core as after a walk over every line
   kCold,  // flush every line from all caches
 };
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #if defined(__x86_64__)
@@ -86,9 +87,10 @@ TensorMemory::~TensorMemory() {
   if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
 }
 
-void TensorMemory::Touch() {
+void TensorMemory::Touch(size_t bytes) {
   auto* begin = reinterpret_cast<volatile char*>(mapping_ + offset_);
-  for (size_t at = 0; at < bytes_; at += kLineBytes) {
+  const size_t start = (bytes_ - std::min(bytes, bytes_)) / kLineBytes * kLineBytes;
+  for (size_t at = start; at < bytes_; at += kLineBytes) {
     const char value = begin[at];
     if (writable_) begin[at] = value;
   }
@@ -115,6 +117,16 @@ std::optional<int64_t> TensorMemory::BrokenCanary() const {
     if (broken(i)) return static_cast<int64_t>(i - offset_);
   }
   return std::nullopt;
+}
+
+std::vector<size_t> BytesToTouch(std::span<const size_t> tensor_bytes, size_t cache_bytes) {
+  std::vector<size_t> touched(tensor_bytes.size());
+  size_t left = 2 * cache_bytes;
+  for (size_t i = tensor_bytes.size(); i-- > 0;) {
+    touched[i] = std::min(tensor_bytes[i], left);
+    left -= touched[i];
+  }
+  return touched;
 }
 
 }  // namespace assay

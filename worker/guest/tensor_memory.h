@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/file.h"
@@ -26,9 +27,9 @@ class TensorMemory {
   // For the guest: of a tensor that it may only read, this cannot be written through, nor can the
   // file be opened again for writing.
   int guest_descriptor() const { return guest_fd_.get(); }
-  // Brings every line into the caches of the calling thread's core; lines that the guest will write
-  // so that it need not fetch them from elsewhere.
-  void Touch();
+  // Brings the lines of the last `bytes` into the caches of the calling thread's core; lines that
+  // the guest will write so that it need not fetch them from elsewhere.
+  void Touch(size_t bytes);
   // Flushes every line from all caches.
   void Flush() const;
   // Byte offset from the tensor's start of the first broken canary.
@@ -46,6 +47,11 @@ class TensorMemory {
   uint64_t seed_ = 0;  // of the canary bytes
   UniqueFd guest_fd_;
 };
+
+// How much of the end of each tensor to touch, one after the other, so that the caches hold what
+// they would after all of every tensor: of what is walked, no cache keeps more than its own size of
+// the end. Twice `cache_bytes` in all, since lines are not replaced strictly in order.
+std::vector<size_t> BytesToTouch(std::span<const size_t> tensor_bytes, size_t cache_bytes);
 
 }  // namespace assay
 

@@ -15,7 +15,6 @@ namespace assay {
 namespace {
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr int kCacheIndicesMax = 8;
 
 // Empty when it cannot be read.
 std::string ReadText(const std::string& path) {
@@ -39,28 +38,6 @@ void ReadCpuInfo(const std::string& text, MachineFacts* facts) {
     if (key == "cpu family" && !absl::SimpleAtoi(value, &facts->family)) facts->family = 0;
     if (key == "model" && !absl::SimpleAtoi(value, &facts->model)) facts->model = 0;
     if (key == "flags") facts->flags = absl::StrSplit(value, ' ', absl::SkipEmpty());
-  }
-}
-
-// "512K", "8M" in bytes; 0 when it is neither.
-int64_t CacheBytes(const std::string& text) {
-  if (text.empty()) return 0;
-  int64_t value = 0;
-  if (!absl::SimpleAtoi(text.substr(0, text.size() - 1), &value)) return 0;
-  if (text.back() == 'K') return value << 10;
-  if (text.back() == 'M') return value << 20;
-  return 0;
-}
-
-void ReadCaches(const std::string& cpu0, MachineFacts* facts) {
-  for (int i = 0; i < kCacheIndicesMax; ++i) {
-    const std::string cache = absl::StrCat(cpu0, "/cache/index", i);
-    const std::string level = ReadText(cache + "/level");
-    if (ReadText(cache + "/type") == "Instruction") continue;
-    const int64_t bytes = CacheBytes(ReadText(cache + "/size"));
-    if (level == "1") facts->l1_bytes = bytes;
-    if (level == "2") facts->l2_bytes = bytes;
-    if (level == "3") facts->l3_bytes = bytes;
   }
 }
 
@@ -120,7 +97,7 @@ MachineFacts ReadMachineFacts(const std::string& root) {
   }
   facts.cores = AllowedCores();
   const std::string cpus = root + "/sys/devices/system/cpu";
-  ReadCaches(cpus + "/cpu0", &facts);
+  facts.caches = ReadCpuCaches(root);
   ReadCaveats(cpus, &facts);
   return facts;
 }

@@ -2,10 +2,11 @@
 #ifndef ASSAY_WORKER_MEASURE_MACHINE_H_
 #define ASSAY_WORKER_MEASURE_MACHINE_H_
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "base/cpu_caches.h"
 
 namespace assay {
 
@@ -18,10 +19,7 @@ struct MachineFacts {
   std::set<std::string> flags;
   std::string kernel;      // "Linux 6.18.5 x86_64"
   std::vector<int> cores;  // that this process may run on
-  // Data caches of the first core, in bytes; 0 when unknown.
-  int64_t l1_bytes = 0;
-  int64_t l2_bytes = 0;
-  int64_t l3_bytes = 0;
+  CpuCaches caches;
   // "TURBO_ON", "TURBO_UNKNOWN", "GOVERNOR_UNKNOWN", "GOVERNOR_NOT_PERFORMANCE", "NOT_ISOLATED",
   // "SMT_ON", "SMT_UNKNOWN", "VIRTUALIZED", "ONE_CORE"; sorted.
   std::vector<std::string> caveats;
