@@ -230,12 +230,12 @@ absl::StatusOr<Step> CarriedStateCheck::Explain(Answer answer, RunnerWorkloadRep
   CarriedState::Kind kind = CarriedState::NEEDS_RESET;
   if (stale > 0) {
     const Seen& earlier = seen_[static_cast<size_t>(stale) - 1];
-    bool replays = IsClearlyLess(seen_.back().thread_instructions, fresh_instructions);
-    if (!replays && IsRich(earlier)) {
-      ASSAY_ASSIGN_OR_RETURN(replays, ReplaysInBothOrders(earlier));
+    // Less work alone proves nothing: a running maximum skips what cannot raise it.
+    if (IsRich(earlier) || IsClearlyLess(seen_.back().thread_instructions, fresh_instructions)) {
+      ASSAY_ASSIGN_OR_RETURN(const bool replays, ReplaysInBothOrders(earlier));
       if (step_ != Step::kDone) return step_;
+      if (replays) kind = CarriedState::STALE_ANSWER;
     }
-    if (replays) kind = CarriedState::STALE_ANSWER;
   }
   if (kind != CarriedState::STALE_ANSWER && answer == Answer::kWrong) {
     ASSAY_ASSIGN_OR_RETURN(const bool needs_reset, NeedsResetOnly());

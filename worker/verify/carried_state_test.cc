@@ -155,24 +155,42 @@ TEST_F(CarriedStateTest, LargestElementsThatNobodyPutsBackAreNoReplay) {
       reinterpret_cast<double*>(t[1].data())[i] = std::fabs(Floats(t[0])[i]);
     }
   };
-  Declare(kWords);
-  Launch(
-      "candidate", 64,
-      absl::StrCat(kOwnWord, "ld.global.f32 %f0, [%d2]; abs.f32 %f0, %f0; mov.b32 %f1, %r4;",
-                   "max.f32 %f1, %f1, %f0; mov.b32 %r4, %f1; st.global.u32 [%d5], %r4;", kStore));
-  bool needs_reset = false;
-  for (uint64_t nonce = 1; nonce <= 20; ++nonce) {
-    SCOPED_TRACE(nonce);
-    request_.set_nonce(nonce);
-    request_.clear_work();
-    AddWork("main", 64, true, false);
-    const RunnerReport report = RunDevice(reference);
-    EXPECT_TRUE(report.workloads(0).verification().passed()) << report.DebugString();
-    const CarriedState& found = report.workloads(0).carried_state();
-    EXPECT_NE(found.kind(), CarriedState::STALE_ANSWER) << found.DebugString();
-    needs_reset |= found.kind() == CarriedState::NEEDS_RESET;
+  const std::string load =
+      absl::StrCat(kOwnWord, "ld.global.f32 %f0, [%d2]; abs.f32 %f0, %f0; mov.b32 %f1, %r4;");
+  const struct {
+    const char* name;
+    std::string body;
+  } rows[] = {
+      {"as much work as ever",
+       absl::StrCat(load, "max.f32 %f1, %f1, %f0; mov.b32 %r4, %f1; st.global.u32 [%d5], %r4;",
+                    kStore)},
+      // It counts to 300 for an element that is larger.
+      {"what is no larger is skipped",
+       absl::StrCat(
+           load, "setp.le.f32 %p0, %f0, %f1; @%p0 bra known; mov.u32 %r6, 0;",
+           "count_up: add.u32 %r6, %r6, 1; setp.lt.u32 %p0, %r6, 300; @%p0 bra count_up;",
+           "mov.f32 %f1, %f0; mov.b32 %r4, %f1; st.global.u32 [%d5], %r4; known:", kStore)},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.name);
+    ptx_.clear();
+    request_.mutable_device()->mutable_candidate()->mutable_plan()->clear_launches();
+    Declare(kWords);
+    Launch("candidate", 64, row.body);
+    bool needs_reset = false;
+    for (uint64_t nonce = 1; nonce <= 20; ++nonce) {
+      SCOPED_TRACE(nonce);
+      request_.set_nonce(nonce);
+      request_.clear_work();
+      AddWork("main", 64, true, false);
+      const RunnerReport report = RunDevice(reference);
+      EXPECT_TRUE(report.workloads(0).verification().passed()) << report.DebugString();
+      const CarriedState& found = report.workloads(0).carried_state();
+      EXPECT_NE(found.kind(), CarriedState::STALE_ANSWER) << found.DebugString();
+      needs_reset |= found.kind() == CarriedState::NEEDS_RESET;
+    }
+    EXPECT_TRUE(needs_reset);
   }
-  EXPECT_TRUE(needs_reset);
 }
 
 TEST_F(CarriedStateTest, AConstantTableCarriesNothing) {
