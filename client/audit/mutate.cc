@@ -401,7 +401,7 @@ class Finder {
     }
     if (end >= tokens_.size() || end == i) return;
     // `Type name = ...` and `Type name(...)` declare: what follows would not compile.
-    if (At(i + 1).IsName()) return Declaration(i);
+    if (At(i + 1).IsName() && !tokens_[i].Is("*")) return Declaration(i);
     std::string old = Text(i, end);
     if (old.size() > 60) old = old.substr(0, 57) + "...";
     std::replace(old.begin(), old.end(), '\n', ' ');
