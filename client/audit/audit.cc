@@ -150,9 +150,13 @@ class Auditor {
   static void ExpectRejected(const std::vector<AuditCase>& cases, v1::AuditStep& step) {
     for (const AuditCase& one : cases) {
       const v1::Outcome& outcome = one.evaluation.outcome();
-      if (!IsRejected(outcome.verdict())) {
-        Fail(step, absl::StrCat(one.name, ": ", VerdictText(outcome)));
-      }
+      if (IsRejected(outcome.verdict())) continue;
+      // Says as much of the machine as of the candidate.
+      const bool exhausted =
+          outcome.verdict() == v1::TIMED_OUT || outcome.verdict() == v1::RESOURCE_EXCEEDED;
+      Fail(step, exhausted ? absl::StrCat(one.name, ": not judged, ", VerdictText(outcome),
+                                          "; audit again on a machine with less to do")
+                           : absl::StrCat(one.name, ": ", VerdictText(outcome)));
     }
   }
   static size_t CountRejected(const std::vector<AuditCase>& cases) {
@@ -354,8 +358,14 @@ class Auditor {
 
   static void Count(const Mutant& mutant, v1::MutantFamily& family) {
     family.set_generated_count(family.generated_count() + 1);
-    if (mutant.fate == Mutant::Fate::kDiscarded) {
+    const bool uncompiled = mutant.fate == Mutant::Fate::kUncompiled;
+    if (uncompiled || mutant.fate == Mutant::Fate::kWithoutWitness) {
       family.set_discarded_count(family.discarded_count() + 1);
+      if (uncompiled) {
+        family.set_uncompiled_count(family.uncompiled_count() + 1);
+      } else {
+        family.add_without_witness(mutant.what);
+      }
       return;
     }
     family.set_mutant_count(family.mutant_count() + 1);
@@ -370,24 +380,29 @@ class Auditor {
     v1::AuditStep& step = Step("op_deletion");
     int count = 0;
     for (const Mutant& mutant : mutants_) {
-      if (!mutant.is_deletion) continue;
-      const v1::Verdict verdict = mutant.first.evaluation.outcome().verdict();
-      if (verdict == v1::COMPILE_ERROR) continue;
+      if (!mutant.is_deletion || mutant.fate == Mutant::Fate::kUncompiled) continue;
       ++count;
       if (mutant.fate != Mutant::Fate::kRejected) {
         Fail(step, absl::StrCat("redundant: ", mutant.what));
       }
     }
     step.set_summary(absl::StrCat(count, " statements of the reference left out, one at a time"));
+    if (count == 0) {
+      Fail(step,
+           "no statement of the reference could be left out; write its results in statements of "
+           "their own, like `y[i] = ...;`");
+    }
   }
 
   void Separation() {
     v1::AuditStep& step = Step("separation");
     double honest_margin = std::numeric_limits<double>::infinity();
+    bool scaled = false;
     for (const v1::Tensor& tensor : problem_.tensors()) {
       if (tensor.role() != v1::Tensor::OUTPUT) continue;
       const v1::TolerancePolicy& tolerance = ToleranceOf(problem_, tensor);
       if (tolerance.kind() != v1::TolerancePolicy::SCALED) continue;
+      scaled = true;
       const Errors& errors = honest_errors_[tensor.name()];
       const double margin = std::min(tolerance.relative_l2_max() / errors.l2,
                                      tolerance.element_max() / errors.element);
@@ -400,20 +415,25 @@ class Auditor {
       }
     }
     double wrong_margin = std::numeric_limits<double>::infinity();
-    for (const std::vector<AuditCase>* cases : {&wrong_, &trivial_}) {
-      for (const AuditCase& one : *cases) {
-        const v1::Outcome& outcome = one.evaluation.outcome();
-        if (!IsRejected(outcome.verdict())) continue;
-        const double margin = Margin(outcome);
-        wrong_margin = std::min(wrong_margin, margin);
-        if (margin < kSeparation) {
-          Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", one.name, margin));
-        }
+    const auto separate = [&](const std::string& name, const v1::Outcome& outcome) {
+      if (!IsRejected(outcome.verdict())) return;
+      const double margin = Margin(outcome);
+      wrong_margin = std::min(wrong_margin, margin);
+      if (margin < kSeparation) {
+        Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", name, margin));
       }
+    };
+    for (const std::vector<AuditCase>* cases : {&wrong_, &trivial_}) {
+      for (const AuditCase& one : *cases) separate(one.name, one.evaluation.outcome());
+    }
+    for (const Mutant& mutant : mutants_) {
+      if (mutant.family != "universal" || mutant.is_slight) continue;
+      separate(mutant.what, mutant.first.evaluation.outcome());
     }
     step.set_summary(absl::StrCat(
-        std::isinf(honest_margin)
-            ? "every bit counts"
+        !scaled ? "every bit counts"
+        : std::isinf(honest_margin)
+            ? "honest errors are exactly 0"
             : absl::StrFormat("tolerance over the largest honest error: %.3g", honest_margin),
         std::isinf(wrong_margin)
             ? ""
@@ -436,14 +456,17 @@ class Auditor {
     v1::AuditStep& metamorphic = Step("metamorphic");
     if (measured_.empty()) {
       for (v1::AuditStep* step : {&size, &roofline, &metamorphic}) {
-        Skip(*step, "no honest candidate in C++ is at hand");
+        Fail(*step, "no honest candidate in C++ is at hand, so that nothing was timed");
       }
       return;
     }
     const v1::Outcome& outcome = measured_[0].evaluation.outcome();
-    metamorphic.set_summary(absl::StrCat(
-        problem_.transforms_size(), " declared; every timed call of ", measured_[0].name,
-        problem_.transforms_size() > 0 ? " was on transformed inputs" : " was compared"));
+    metamorphic.set_summary(
+        problem_.transforms_size() > 0
+            ? absl::StrCat(problem_.transforms_size(), " declared; every timed call of ",
+                           measured_[0].name, " was on transformed inputs")
+            : absl::StrCat("the problem declares no transforms; timed calls of ", measured_[0].name,
+                           " were compared on inputs as they are"));
     if (outcome.verdict() == v1::IMPLAUSIBLE) {
       Fail(roofline, absl::StrCat(measured_[0].name, ": ", outcome.message()));
     } else if (outcome.verdict() != v1::PASSED) {
@@ -473,8 +496,10 @@ class Auditor {
                      : absl::StrCat("below 20 handshakes: ", absl::StrJoin(tiny, ", "))));
     roofline.set_summary("no workload is faster than its ceiling");
     if (timed == 0) {
-      Skip(size, "nothing was timed");
-      Skip(roofline, "nothing was timed");
+      for (v1::AuditStep* step : {&size, &roofline, &metamorphic}) {
+        Fail(*step,
+             absl::StrCat("nothing of ", measured_[0].name, " was timed: ", VerdictText(outcome)));
+      }
     }
   }
 

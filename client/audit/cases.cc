@@ -310,10 +310,11 @@ std::vector<std::string> ForbiddenRoundings(const v1::Problem& problem) {
 std::vector<Spoiler> Spoilers(const v1::Problem& problem) {
   const std::string pick = "    Tensor& x = Largest(o);\n    (void)x;\n";
   std::vector<Spoiler> spoilers;
-  const auto universal = [&](const char* what, const std::string& after) {
-    spoilers.push_back({"universal", what, "", pick + after});
+  const auto universal = [&](const char* what, const std::string& after, bool is_slight = false) {
+    spoilers.push_back({"universal", what, "", pick + after, is_slight});
   };
-  universal("the last element is 0", "    Put(x, x.n - 1, 0);\n");
+  universal("the last element is 0", "    Put(x, x.n - 1, 0);\n",
+            /*is_slight=*/true);
   universal("the last row is 0", "    for (int64_t i = x.n - x.row; i < x.n; ++i) Put(x, i, 0);\n");
   universal("what blocks of 8 leave over is 0",
             "    for (int64_t i = x.n / 8 * 8; i < x.n; ++i) Put(x, i, 0);\n");
@@ -323,7 +324,8 @@ std::vector<Spoiler> Spoilers(const v1::Problem& problem) {
             "    for (int64_t i = 0; i + 1 < x.n; ++i) Put(x, i, Get(x, i + 1));\n");
   universal("the first and the last element change places",
             "    const double first = Get(x, 0);\n    Put(x, 0, Get(x, x.n - 1));\n"
-            "    Put(x, x.n - 1, first);\n");
+            "    Put(x, x.n - 1, first);\n",
+            /*is_slight=*/true);
   universal("the first two rows change places",
             "    for (int64_t i = 0; 2 * x.row <= x.n && i < x.row; ++i) {\n"
             "      const double first = Get(x, i);\n      Put(x, i, Get(x, i + x.row));\n"
@@ -333,7 +335,8 @@ std::vector<Spoiler> Spoilers(const v1::Problem& problem) {
             "    for (int64_t i = 0; i < x.n; ++i) old[i] = Get(x, i);\n"
             "    const int64_t rows = x.n / x.row;\n"
             "    for (int64_t i = 0; i < x.n; ++i) Put(x, i, old[i % rows * x.row + i / rows]);\n");
-  universal("one element has the other sign", "    Put(x, x.n / 2, -Get(x, x.n / 2));\n");
+  universal("one element has the other sign", "    Put(x, x.n / 2, -Get(x, x.n / 2));\n",
+            /*is_slight=*/true);
   universal("the second half repeats the first",
             "    for (int64_t i = (x.n + 1) / 2; i < x.n; ++i) Put(x, i, Get(x, i - (x.n + 1) / "
             "2));\n");
@@ -343,7 +346,8 @@ std::vector<Spoiler> Spoilers(const v1::Problem& problem) {
             "    for (int64_t i = 0; i < x.n; ++i) {\n"
             "      Put(x, i, std::min(std::max(Get(x, i), -top / 2), top / 2));\n    }\n");
   universal("everything is a hundredth larger",
-            "    for (int64_t i = 0; i < x.n; ++i) Put(x, i, Get(x, i) * 1.01);\n");
+            "    for (int64_t i = 0; i < x.n; ++i) Put(x, i, Get(x, i) * 1.01);\n",
+            /*is_slight=*/true);
   if (HasFloatingOutput(problem)) {
     universal("one element is NaN", "    Put(x, x.n / 2, NAN);\n");
     universal("the largest element is an infinity",

@@ -78,6 +78,8 @@ struct Spoiler {
   std::string what;
   std::string before;  // as in Version
   std::string after;
+  // Small by its making, or as one value happens to be: need not be off by several tolerances.
+  bool is_slight = false;
 };
 std::vector<Spoiler> Spoilers(const v1::Problem& problem);
 

@@ -70,12 +70,10 @@ absl::Status JudgeCases(AuditJudge* judge, const std::vector<AuditCase*>& cases)
 bool IsRejected(v1::Verdict verdict) {
   switch (verdict) {
     case v1::RUNTIME_ERROR:
-    case v1::TIMED_OUT:
     case v1::INCORRECT:
     case v1::NONDETERMINISTIC:
     case v1::UNDEFINED_BEHAVIOR:
     case v1::GAMED:
-    case v1::RESOURCE_EXCEEDED:
     case v1::IMPLAUSIBLE:
       return true;
     default:
@@ -85,10 +83,11 @@ bool IsRejected(v1::Verdict verdict) {
 
 Mutant::Fate FateOf(const v1::Outcome& outcome) {
   if (outcome.verdict() == v1::PASSED) return Mutant::Fate::kOpen;
-  return IsRejected(outcome.verdict()) && outcome.reason() != "COMPILE_TIMEOUT" &&
-                 outcome.reason() != "COMPILE_MEMORY"
-             ? Mutant::Fate::kRejected
-             : Mutant::Fate::kDiscarded;
+  const bool exhausted =
+      (outcome.verdict() == v1::TIMED_OUT || outcome.verdict() == v1::RESOURCE_EXCEEDED) &&
+      outcome.reason() != "COMPILE_TIMEOUT" && outcome.reason() != "COMPILE_MEMORY";
+  return IsRejected(outcome.verdict()) || exhausted ? Mutant::Fate::kRejected
+                                                    : Mutant::Fate::kUncompiled;
 }
 
 std::vector<Mutant> MakeMutants(const AuditMaterial& material, const std::string& reference,
@@ -126,6 +125,7 @@ std::vector<Mutant> MakeMutants(const AuditMaterial& material, const std::string
     mutant.what = absl::StrCat("reference: ", spoiler.what);
     mutant.original = {reference, true, "", ""};
     mutant.changed = {reference, true, spoiler.before, spoiler.after};
+    mutant.is_slight = spoiler.is_slight;
     if (spoiler.family == "universal" && ++universal <= kUniversalMax) {
       mutants.push_back(std::move(mutant));
     } else {
@@ -161,6 +161,7 @@ absl::Status ResolveMutants(const v1::Problem& problem, const std::vector<double
   ASSAY_RETURN_IF_ERROR(JudgeCases(judge, Pointers(again)));
   std::vector<Mutant*> passed;
   for (size_t i = 0; i < open.size(); ++i) {
+    open[i]->first.evaluation = again[i].evaluation;
     open[i]->fate = FateOf(again[i].evaluation.outcome());
     if (open[i]->fate == Mutant::Fate::kOpen) passed.push_back(open[i]);
   }
@@ -175,7 +176,7 @@ absl::Status ResolveMutants(const v1::Problem& problem, const std::vector<double
   for (size_t i = 0; i < passed.size(); ++i) {
     const v1::Outcome& outcome = witnesses[i].evaluation.outcome();
     const bool same = outcome.verdict() == v1::PASSED;
-    passed[i]->fate = same ? Mutant::Fate::kDiscarded : Mutant::Fate::kSurvivor;
+    passed[i]->fate = same ? Mutant::Fate::kWithoutWitness : Mutant::Fate::kSurvivor;
     if (!same && !IsRejected(outcome.verdict())) {
       absl::StrAppend(&passed[i]->what, " (no witness could be made: ", outcome.reason(), ")");
     }

@@ -20,8 +20,9 @@ struct Mutant {
   Version changed;
   const v1::Candidate* base = nullptr;  // the candidate that was changed; null: the reference
   bool is_deletion = false;             // of a statement of the reference
-  AuditCase first;                      // judged on the small workloads
-  enum class Fate { kOpen, kDiscarded, kRejected, kSurvivor };
+  bool is_slight = false;               // as of Spoiler
+  AuditCase first;  // judged on the small workloads; its evaluation on all, once it passed these
+  enum class Fate { kOpen, kUncompiled, kWithoutWitness, kRejected, kSurvivor };
   Fate fate = Fate::kOpen;
 };
 
@@ -29,7 +30,8 @@ struct Mutant {
 std::vector<Mutant> MakeMutants(const AuditMaterial& material, const std::string& reference,
                                 const AuditOptions& options, const CaseMaker& maker);
 
-// What a judged mutant's verdict makes of it: kOpen when it passed.
+// What a judged mutant's verdict makes of it: kOpen when it passed, kUncompiled when it could not
+// be compiled or judged. One that ran out of time or memory is rejected: slips make endless loops.
 Mutant::Fate FateOf(const v1::Outcome& outcome);
 
 // Decides all that are open: those that pass all workloads too, and differ from what they were made
@@ -40,7 +42,7 @@ absl::Status ResolveMutants(const v1::Problem& problem, const std::vector<double
                             std::vector<Mutant>* mutants);
 
 // Whether the verdict says that the candidate is wrong; not so when it does not compile, cannot be
-// judged, or the problem is at fault.
+// judged, the problem is at fault, or time or memory ran out, which a busy machine does too.
 bool IsRejected(v1::Verdict verdict);
 
 }  // namespace assay

@@ -150,7 +150,16 @@ class Finder {
   bool EndsOperand(size_t i) const {
     const Token& token = tokens_[i];
     if (token.IsName()) return !IsKeyword(token) && !IsType(token);
-    return token.IsNumber() || token.Is(")") || token.Is("]");
+    return token.IsNumber() || token.Is(")") || token.Is("]") || ClosesExpression(i);
+  }
+  // The `}` of `double{x}`, which ends no block.
+  bool ClosesExpression(size_t i) const {
+    if (!tokens_[i].Is("}") || places_[i].match >= i || places_[i].match == 0) return false;
+    const size_t before = places_[i].match - 1;
+    const Token& token = tokens_[before];
+    if (token.Is("else") || token.Is("do")) return false;
+    return token.IsName() || token.Is("=") || token.Is(",") || token.Is("(") ||
+           (token.Is(">") && places_[before].is_template);
   }
   bool IsBinary(size_t i) const {
     if (i == 0 || places_[i].is_template || !EndsOperand(i - 1)) return false;
@@ -169,7 +178,7 @@ class Finder {
     }
     for (;;) {
       const Token& next = At(i + 1);
-      if ((next.Is("(") || next.Is("[")) && places_[i + 1].match > i) {
+      if ((next.Is("(") || next.Is("[") || next.Is("{")) && places_[i + 1].match > i) {
         i = places_[i + 1].match;
       } else if ((next.Is("::") || next.Is(".") || next.Is("->")) && At(i + 2).IsName()) {
         i += 2;
@@ -363,6 +372,7 @@ class Finder {
   bool StartsStatement(size_t i) const {
     if (i == 0 || places_[i].for_clause != 0) return false;
     const Token& before = tokens_[i - 1];
+    if (ClosesExpression(i - 1)) return false;
     if (before.Is(";") || before.Is("{") || before.Is("}") || before.Is("else")) return true;
     // The body of `for (...)` or `if (...)` without braces.
     if (!before.Is(")") || places_[i - 1].match == 0 || places_[i - 1].match == i - 1) return false;
@@ -381,20 +391,29 @@ class Finder {
     size_t assign = 0;
     while (end < tokens_.size() && !tokens_[end].Is(";")) {
       const Token& token = tokens_[end];
-      if (token.Is("{") || token.Is("}")) return;
-      if (assign == 0 && (token.Is("=") || token.Is("+=") || token.Is("*="))) assign = end;
-      const bool bracket = token.Is("(") || token.Is("[");
+      // What is assigned may hold braces: `y = double{x};`.
+      if (token.Is("}") || (token.Is("{") && (assign == 0 || places_[end].match <= end))) return;
+      const bool assigns =
+          token.Is("=") || token.Is("+=") || token.Is("-=") || token.Is("*=") || token.Is("/=");
+      if (assign == 0 && assigns) assign = end;
+      const bool bracket = token.Is("(") || token.Is("[") || token.Is("{");
       end = bracket && places_[end].match > end ? places_[end].match + 1 : end + 1;
     }
     if (end >= tokens_.size() || end == i) return;
     // `Type name = ...` and `Type name(...)` declare: what follows would not compile.
-    if (At(i + 1).IsName()) return Declaration(i);
+    if (At(i + 1).IsName() && !tokens_[i].Is("*")) return Declaration(i);
     std::string old = Text(i, end);
     if (old.size() > 60) old = old.substr(0, 57) + "...";
     std::replace(old.begin(), old.end(), '\n', ' ');
     Add("dropped", i, absl::StrCat("`", old, "` is left out"),
         {{tokens_[i].begin, tokens_[end].begin, ""}}, /*is_deletion=*/true);
     if (assign > i) RoundAssignment(i, assign, end);
+  }
+
+  // A value that no rounding takes: a vector, unless one element of it is taken out.
+  static bool IsVector(const std::string& text) {
+    return absl::StrContains(text, "_mm") && !absl::StrContains(text, "_cvtss_f32") &&
+           !absl::StrContains(text, "_cvtsd_f64");
   }
 
   // `rounding(value)` in place of what is assigned.
@@ -404,6 +423,7 @@ class Finder {
       const std::string operation(tokens_[assign].text.substr(0, tokens_[assign].text.size() - 1));
       if (left.find("++") != std::string::npos) return;
       const std::string right = Text(assign + 1, end - 1);
+      if (IsVector(right)) return;
       const std::string value =
           operation.empty() ? right : absl::StrCat(left, " ", operation, " (", right, ")");
       Add("precision", assign, absl::StrCat("what `", left, "` gets passes through ", rounding),
@@ -436,7 +456,7 @@ class Finder {
   void Return(size_t i) {
     size_t end = i + 1;
     while (end < tokens_.size() && !tokens_[end].Is(";")) ++end;
-    if (end >= tokens_.size() || end == i + 1) return;
+    if (end >= tokens_.size() || end == i + 1 || IsVector(Text(i + 1, end - 1))) return;
     for (const std::string& rounding : options_.roundings) {
       Add("precision", i, absl::StrCat("the result passes through ", rounding),
           {{tokens_[i].end(), tokens_[i].end(), absl::StrCat(" ", rounding, "(")},

@@ -13,6 +13,7 @@ namespace assay {
 namespace {
 
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -72,6 +73,14 @@ TEST(MutateTest, EveryFamilyHasItsSlips) {
       {"y += a;", "precision: y = audit_bf16(y + (a));"},
       {"const double m = a / b;", "precision: const double m = audit_bf16( a / b);"},
       {"return a;", "precision: return audit_bf16( a);"},
+      {"y[i] = double{a[i]} + double{b[i]};", "dropped: ;"},
+      {"y[i] = double{a[i]} + double{b[i]};",
+       "precision: y[i] = audit_bf16(double{a[i]} + double{b[i]});"},
+      {"y[i] = double{a[i]} + double{b[i]};", "operator: y[i] = double{a[i]} - double{b[i]};"},
+      {"y[i] = double{a[i]} + double{b[i]};", "dropped: y[i] = double{a[i]} ;"},
+      {"if (a) { y -= double{b}; }", "dropped: if (a) { ; }"},
+      {"y -= double{b};", "precision: y = audit_bf16(y - (double{b}));"},
+      {"y = _mm_cvtss_f32(v);", "precision: y = audit_bf16(_mm_cvtss_f32(v));"},
   };
   for (const Case& one : cases) {
     EXPECT_THAT(Mutants(one.body), Contains(one.mutant)) << one.body;
@@ -86,6 +95,17 @@ TEST(MutateTest, KeepsWhatIsNoSlip) {
     if (mutant == "dropped: ;") continue;
     EXPECT_THAT(mutant, HasSubstr("static_cast<float>(a)"));
   }
+  // No rounding takes a vector.
+  for (const char* body : {"s = _mm256_add_ps(a, b);", "return _mm256_add_ps(a, b);"}) {
+    EXPECT_THAT(Mutants(body), Each(Not(HasSubstr("precision")))) << body;
+  }
+  // What follows a braced value is no statement of its own; what follows a block is.
+  int deletions = 0;
+  for (const Mutation& mutation :
+       FindMutations(Wrapped("y = double{a} + b; if (a) { g(); } *y = 1;"), kOptions)) {
+    deletions += mutation.is_deletion ? 1 : 0;
+  }
+  EXPECT_EQ(deletions, 3);
   // A loop whose step is gone may never end.
   for (const std::string& mutant : Mutants("for (long i = 0; i < n; i += 8) g(i);")) {
     EXPECT_THAT(mutant, HasSubstr("i += 8"));

@@ -38,22 +38,28 @@ std::string AuditMarkdown(const v1::ProblemAudit& audit) {
     }
   }
   absl::StrAppend(&out,
-                  "\n| mutants | made | without witness | with | rejected |\n"
-                  "|---|---:|---:|---:|---:|\n");
-  int made = 0, discarded = 0, with = 0, rejected = 0;
+                  "\n| mutants | made | not compiled | without witness | with | rejected |\n"
+                  "|---|---:|---:|---:|---:|---:|\n");
+  int made = 0, uncompiled = 0, without = 0, with = 0, rejected = 0;
   for (const v1::MutantFamily& family : audit.families()) {
     absl::StrAppend(&out, "| ", family.name(), " | ", family.generated_count(), " | ",
-                    family.discarded_count(), " | ", family.mutant_count(), " | ",
-                    family.rejected_count(), " |\n");
+                    family.uncompiled_count(), " | ",
+                    family.discarded_count() - family.uncompiled_count(), " | ",
+                    family.mutant_count(), " | ", family.rejected_count(), " |\n");
     made += family.generated_count();
-    discarded += family.discarded_count();
+    uncompiled += family.uncompiled_count();
+    without += family.discarded_count() - family.uncompiled_count();
     with += family.mutant_count();
     rejected += family.rejected_count();
   }
-  absl::StrAppend(&out, "| all | ", made, " | ", discarded, " | ", with, " | ", rejected, " |\n");
+  absl::StrAppend(&out, "| all | ", made, " | ", uncompiled, " | ", without, " | ", with, " | ",
+                  rejected, " |\n");
   for (const v1::MutantFamily& family : audit.families()) {
     for (const std::string& survivor : family.survivors()) {
       absl::StrAppend(&out, "\n* survivor (", family.name(), "): ", Cell(survivor));
+    }
+    for (const std::string& without_witness : family.without_witness()) {
+      absl::StrAppend(&out, "\n* without witness (", family.name(), "): ", Cell(without_witness));
     }
   }
   return out.back() == '\n' ? out : out + "\n";

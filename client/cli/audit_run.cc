@@ -180,18 +180,20 @@ std::string AuditTable(const v1::ProblemAudit& audit) {
     }
   }
   std::vector<std::vector<std::string>> families = {
-      {"mutants", "made", "without witness", "with", "rejected"}};
+      {"mutants", "made", "not compiled", "without witness", "with", "rejected"}};
   std::string survivors;
   for (const v1::MutantFamily& family : audit.families()) {
     families.push_back({family.name(), absl::StrCat(family.generated_count()),
-                        absl::StrCat(family.discarded_count()), absl::StrCat(family.mutant_count()),
+                        absl::StrCat(family.uncompiled_count()),
+                        absl::StrCat(family.discarded_count() - family.uncompiled_count()),
+                        absl::StrCat(family.mutant_count()),
                         absl::StrCat(family.rejected_count())});
     for (const std::string& survivor : family.survivors()) {
       absl::StrAppend(&survivors, "survivor (", family.name(), "): ", Printable(survivor), "\n");
     }
   }
   return absl::StrCat(
-      FormatTable(rows), "\n", FormatTable(families, {1, 2, 3, 4}), survivors, "\n",
+      FormatTable(rows), "\n", FormatTable(families, {1, 2, 3, 4, 5}), survivors, "\n",
       audit.problem(), " version ", audit.problem_version(), ": ",
       audit.passed() ? Paint("admitted", Color::kGreen) : Paint("refused", Color::kRed), "\n");
 }
