@@ -210,6 +210,23 @@ TEST(AuditTest, EveryWrongVerdictFailsTheStepThatItIsOf) {
   }
 }
 
+// A tolerance that is too narrow shows in some draws only.
+TEST(AuditTest, OneRejectionOfAnHonestCandidateInTenRefuses) {
+  int judged = 0;
+  ToldJudge judge([&](const std::string& name, v1::Verdict right) {
+    const bool unlucky = name == "candidates_plain.cc" && ++judged == 7;
+    return unlucky ? v1::INCORRECT : right;
+  });
+  const v1::ProblemAudit audit = Audited(judge);
+  EXPECT_FALSE(audit.passed());
+  EXPECT_THAT(FailedSteps(audit), ElementsAre("honest", "validity"));
+  for (const v1::AuditStep& step : audit.steps()) {
+    if (step.name() != "honest") continue;
+    EXPECT_THAT(step.failures(), ElementsAre(HasSubstr(": INCORRECT (TOLD), 1x")));
+    EXPECT_THAT(step.summary(), HasSubstr("1 rejected of 10 judgements of 1 candidates"));
+  }
+}
+
 // With a witness a mutant that passes is a survivor; without one it counts for nothing.
 TEST(AuditTest, SurvivorsNeedAWitness) {
   for (const bool witness : {true, false}) {
