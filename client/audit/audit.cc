@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "client/audit/cases.h"
 #include "client/audit/generate.h"
+#include "client/audit/margins.h"
 #include "client/audit/mutants.h"
 #include "client/audit/mutate.h"
 #include "client/audit/work_model.h"
@@ -63,7 +64,7 @@ class Auditor {
     Trivial();
     Signal();
     ASSAY_RETURN_IF_ERROR(Mutants());
-    Separation();
+    ASSAY_RETURN_IF_ERROR(Separation());
     Liveness();
     Measured();
     steps_["work_model"] = CheckWorkModel(problem_, device_);
@@ -281,36 +282,6 @@ class Auditor {
                                   " rejected: ", absl::StrJoin(names, ", ")));
   }
 
-  // By output, how many tolerances it is off by in the worst workload; infinity where no number
-  // says it. Outputs that nobody compared have none.
-  std::map<std::string, double> Margins(const v1::Outcome& outcome) const {
-    std::map<std::string, double> margins;
-    for (const v1::WorkloadResult& result : outcome.workload_results()) {
-      for (const v1::OutputCheck& check : result.verification().outputs()) {
-        for (const v1::Tensor& tensor : problem_.tensors()) {
-          if (tensor.name() != check.tensor()) continue;
-          const v1::TolerancePolicy& tolerance = ToleranceOf(problem_, tensor);
-          double off = check.wrong_count() > 0 ? std::numeric_limits<double>::infinity() : 0;
-          if (tolerance.kind() == v1::TolerancePolicy::SCALED) {
-            off = std::max(check.relative_l2() / tolerance.relative_l2_max(),
-                           check.element_error_max() / tolerance.element_max());
-            if (std::isnan(off)) off = std::numeric_limits<double>::infinity();
-          }
-          double& margin = margins.try_emplace(check.tensor(), 0).first->second;
-          margin = std::max(margin, off);
-        }
-      }
-    }
-    return margins;
-  }
-  // Of the output that is off most; infinity where nothing was compared.
-  double Margin(const v1::Outcome& outcome) const {
-    const std::map<std::string, double> margins = Margins(outcome);
-    double margin = margins.empty() ? std::numeric_limits<double>::infinity() : 0;
-    for (const auto& [tensor, off] : margins) margin = std::max(margin, off);
-    return margin;
-  }
-
   void Signal() {
     v1::AuditStep& step = Step("signal");
     double least = std::numeric_limits<double>::infinity();
@@ -320,7 +291,7 @@ class Auditor {
                          one.name == "first_row";
       if (!tells || !IsRejected(outcome.verdict())) continue;
       const double enough = one.name == "zeros" ? kSignalOfZeros : kSignalLeast;
-      for (const auto& [tensor, margin] : Margins(outcome)) {
+      for (const auto& [tensor, margin] : Margins(problem_, outcome)) {
         least = std::min(least, margin);
         if (margin >= enough) continue;
         Fail(step, absl::StrFormat("%s: %s is off by %.3g tolerances only, %g are asked for",
@@ -407,7 +378,27 @@ class Auditor {
     }
   }
 
-  void Separation() {
+  // A judgement ends with the first workload that is wrong, often one that is hardly wrong. By how
+  // much the case is off in the worst of its workloads, each judged by itself.
+  absl::StatusOr<double> WorstMargin(const AuditCase& one) {
+    std::vector<AuditCase> apart;
+    for (const v1::WorkloadSelector& workload : one.request.evaluation().workloads()) {
+      AuditCase& made = apart.emplace_back(one);
+      made.request.mutable_evaluation()->clear_workloads();
+      *made.request.mutable_evaluation()->add_workloads() = workload;
+    }
+    std::vector<AuditCase*> cases;
+    for (AuditCase& made : apart) cases.push_back(&made);
+    ASSAY_RETURN_IF_ERROR(Judge(cases));
+    double margin = 0;
+    for (const AuditCase& made : apart) {
+      const v1::Outcome& outcome = made.evaluation.outcome();
+      if (IsRejected(outcome.verdict())) margin = std::max(margin, Margin(problem_, outcome));
+    }
+    return margin;
+  }
+
+  absl::Status Separation() {
     v1::AuditStep& step = Step("separation");
     double honest_margin = std::numeric_limits<double>::infinity();
     bool scaled = false;
@@ -428,20 +419,24 @@ class Auditor {
       }
     }
     double wrong_margin = std::numeric_limits<double>::infinity();
-    const auto separate = [&](const std::string& name, const v1::Outcome& outcome) {
-      if (!IsRejected(outcome.verdict())) return;
-      const double margin = Margin(outcome);
+    std::vector<std::pair<std::string, const AuditCase*>> wrong;
+    for (const std::vector<AuditCase>* cases : {&wrong_, &trivial_}) {
+      for (const AuditCase& one : *cases) wrong.emplace_back(one.name, &one);
+    }
+    for (const Mutant& mutant : mutants_) {
+      if (mutant.family != "universal" || mutant.is_slight) continue;
+      wrong.emplace_back(mutant.what, &mutant.first);
+    }
+    for (const auto& [name, one] : wrong) {
+      if (!IsRejected(one->evaluation.outcome().verdict())) continue;
+      double margin = Margin(problem_, one->evaluation.outcome());
+      if (margin < kSeparation) {
+        ASSAY_ASSIGN_OR_RETURN(margin, WorstMargin(*one));
+      }
       wrong_margin = std::min(wrong_margin, margin);
       if (margin < kSeparation) {
         Fail(step, absl::StrFormat("%s is off by %.3g tolerances only", name, margin));
       }
-    };
-    for (const std::vector<AuditCase>* cases : {&wrong_, &trivial_}) {
-      for (const AuditCase& one : *cases) separate(one.name, one.evaluation.outcome());
-    }
-    for (const Mutant& mutant : mutants_) {
-      if (mutant.family != "universal" || mutant.is_slight) continue;
-      separate(mutant.what, mutant.first.evaluation.outcome());
     }
     step.set_summary(absl::StrCat(
         !scaled ? "every bit counts"
@@ -452,6 +447,7 @@ class Auditor {
             ? ""
             : absl::StrFormat("; least error of what must be rejected over the tolerance: %.3g",
                               wrong_margin)));
+    return absl::OkStatus();
   }
 
   void Liveness() {

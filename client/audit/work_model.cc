@@ -56,7 +56,8 @@ void CheckOperations(const v1::Problem& problem, const std::string& workload,
   if (problem.work().unit() == v1::WorkModel::NONE || counted.declared <= 0) return;
   // Integer arithmetic of addresses counts too, so that only too little is a fault there.
   const bool integer = problem.work().unit() == v1::WorkModel::OP_INT8;
-  const bool few = counted.least * kOperationsFactor < counted.declared;
+  // A model that counts at least one operation says nothing where there is nothing to do.
+  const bool few = counted.declared > 1 && counted.least * kOperationsFactor < counted.declared;
   const bool many = !integer && IsTimed(problem, workload) && counted.declared >= kOperationsTold &&
                     counted.least > kOperationsFactor * counted.declared;
   if (few || many) {
