@@ -233,7 +233,7 @@ class Store {
   // In order of creation.
   virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
   virtual absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) = 0;
-  // PASSED results of level RANKED on the newest problem version where no audit REFUSED it, without
+  // PASSED results of level RANKED on the newest problem version where an audit ADMITTED it, without
   // SUSPECT findings that no second run contradicts, by workload, device class and contract; of
   // candidates that are clones of each other the best. Ranks count from 1, and what has rank 1 is
   // confirmed. A result that is not and is as fast as the first, or stands where nothing is

@@ -83,6 +83,8 @@ class DispatcherTest : public ::testing::Test {
  protected:
   void SetUp() override {
     store_.CreateProblem(testing::MakeProblem("gelu"), [](absl::StatusOr<v1::Problem>) {});
+    store_.RecordProblemAudit(testing::MakeAudit(testing::MakeProblem("gelu"), true),
+                              absl::UnixEpoch(), [](absl::StatusOr<v1::Problem>) {});
     store_.RunPending();
     Start();
   }

@@ -123,6 +123,7 @@ TEST_F(ReplayTest, AClassThatNobodyOffersIsRefused) {
 
 TEST_F(ReplayTest, TheFirstOfABoardIsConfirmedByTheServerItself) {
   CreateTwice();
+  AdmitTwice();
   const std::string session = RegisterWorker("w1");
   v1::CreateEvaluationRequest request = InlineRequest();
   request.mutable_evaluation()->set_level(v1::RANKED);

@@ -173,6 +173,20 @@ class ServiceTest : public ::testing::Test {
     ASSERT_RPC_OK(problem_stub_->CreateProblem(Context().get(), request, &problem));
   }
 
+  // From now on its results rank.
+  void AdmitTwice() {
+    v1::GetProblemRequest get;
+    get.set_name("problems/twice");
+    v1::Problem problem;
+    ASSERT_RPC_OK(problem_stub_->GetProblem(Context().get(), get, &problem));
+    v1::RecordProblemAuditRequest request;
+    request.mutable_audit()->set_problem(problem.name());
+    request.mutable_audit()->set_problem_version(problem.version());
+    request.mutable_audit()->set_problem_digest(problem.digest());
+    request.mutable_audit()->set_passed(true);
+    ASSERT_RPC_OK(problem_stub_->RecordProblemAudit(Context().get(), request, &problem));
+  }
+
   static v1::CreateEvaluationRequest InlineRequest(const std::string& request_id = "",
                                                    const std::string& body = "") {
     v1::CreateEvaluationRequest request;

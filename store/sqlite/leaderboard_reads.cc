@@ -33,10 +33,10 @@ absl::StatusOr<std::vector<NewestProblem>> FindProblems(Connection& db, std::str
                                    " FROM problems AS p"
                                    " JOIN problem_versions AS v ON v.problem_id = p.id"
                                    " WHERE ?1 = '' OR p.name = ?1 GROUP BY p.id) AS n"
-                                   " LEFT JOIN problem_audits AS a ON a.problem_id = n.id"
+                                   " JOIN problem_audits AS a ON a.problem_id = n.id"
                                    " AND a.version = n.version"
-                                   // REFUSED
-                                   " WHERE a.state IS NOT 2 ORDER BY n.name"));
+                                   // ADMITTED
+                                   " WHERE a.state = 1 ORDER BY n.name"));
   select->BindText(1, name);
   std::vector<NewestProblem> problems;
   for (;;) {

@@ -21,6 +21,7 @@ using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeGrant;
 using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
+using ::assay::testing::RecordAudit;
 using ::assay::testing::RunEvaluation;
 
 // Rows as the release with schema version 1 wrote them; every later version must keep them.
@@ -118,6 +119,7 @@ TEST_F(MigrateTest, WhatRankedBeforeSecondRunsStaysFirst) {
   }
   ASSERT_OK_AND_ASSIGN(std::unique_ptr<Store> store,
                        OpenSqliteStore({.directory = directory_.path()}));
+  ASSERT_OK(RecordAudit(*store, *store->GetProblem("problems/gelu", 1), true));
   ASSERT_OK_AND_ASSIGN(const std::vector<v1::LeaderboardEntry> entries, store->Leaderboard({}));
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].rank(), 1);

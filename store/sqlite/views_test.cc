@@ -18,6 +18,7 @@ using ::assay::testing::Await;
 using ::assay::testing::Cancel;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateOne;
+using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateProblem;
 using ::assay::testing::MakeCandidate;
 using ::assay::testing::MakeCompletion;
@@ -36,7 +37,7 @@ class ViewsTest : public ::testing::Test {
     auto store = OpenSqliteStore({.directory = directory_.path()});
     ASSERT_OK(store);
     store_ = *std::move(store);
-    ASSERT_OK(CreateProblem(*store_, MakeProblem("gelu")));
+    ASSERT_OK(CreateAdmittedProblem(*store_, MakeProblem("gelu")));
   }
   // Rows with columns joined by '|', from a published copy as dashboards see it.
   std::vector<std::string> Query(const std::string& sql) {
@@ -110,10 +111,10 @@ TEST_F(ViewsTest, TheLeaderboardAgreesWithTheApi) {
     Run(absl::StrCat("of ", id), id, MakeOutcome("small", id[1] == 'l' ? 650 : 600), 105);
   }
   // An earlier version of another problem does not show.
-  ASSERT_OK(CreateProblem(*store_, MakeProblem("scan", 1)));
+  ASSERT_OK(CreateAdmittedProblem(*store_, MakeProblem("scan", 1)));
   ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e7", "s1", "scan"),
                           MakeCompletion("e7", 1, MakeOutcome("small", 5), 106)));
-  ASSERT_OK(CreateProblem(*store_, MakeProblem("scan", 2)));
+  ASSERT_OK(CreateAdmittedProblem(*store_, MakeProblem("scan", 2)));
   ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e8", "s1", "scan"),
                           MakeCompletion("e8", 1, MakeOutcome("small", 9), 107)));
 
@@ -196,10 +197,12 @@ TEST_F(ViewsTest, WorkersShowTheirDevices) {
                           "|1.2"));
 }
 
-TEST_F(ViewsTest, LeaderboardLeavesRefusedProblemsOut) {
+TEST_F(ViewsTest, LeaderboardShowsAdmittedProblemsAlone) {
   ASSERT_OK(CreateProblem(*store_, MakeProblem("scan")));
   ASSERT_OK(RunEvaluation(*store_, MakeEvaluation("e1", "c1", "scan"),
                           MakeCompletion("e1", 1, MakeOutcome("small", 10), 20)));
+  EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre()) << "never audited";
+  ASSERT_OK(RecordAudit(*store_, MakeProblem("scan"), true));
   EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre("problems/scan"));
   ASSERT_OK(RecordAudit(*store_, MakeProblem("scan"), false));
   EXPECT_THAT(Query("SELECT problem FROM v_leaderboard"), ElementsAre());

@@ -123,15 +123,24 @@ absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem) {
   });
 }
 
-absl::StatusOr<v1::Problem> RecordAudit(Store& store, const v1::Problem& problem, bool passed) {
+v1::ProblemAudit MakeAudit(const v1::Problem& problem, bool passed) {
   v1::ProblemAudit audit;
   audit.set_problem(problem.name());
   audit.set_problem_version(problem.version());
   audit.set_problem_digest(problem.digest());
   audit.set_passed(passed);
+  return audit;
+}
+
+absl::StatusOr<v1::Problem> RecordAudit(Store& store, const v1::Problem& problem, bool passed) {
   return Await<v1::Problem>([&](StoreDone<v1::Problem> done) {
-    store.RecordProblemAudit(std::move(audit), TestTime(0), std::move(done));
+    store.RecordProblemAudit(MakeAudit(problem, passed), TestTime(0), std::move(done));
   });
+}
+
+absl::StatusOr<v1::Problem> CreateAdmittedProblem(Store& store, const v1::Problem& problem) {
+  ASSAY_RETURN_IF_ERROR(CreateProblem(store, problem).status());
+  return RecordAudit(store, problem, true);
 }
 
 absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,

@@ -50,10 +50,13 @@ LeaseGrant MakeGrant(std::string_view id, int64_t fence, int attempt = 1, double
 Completion MakeCompletion(std::string_view id, int64_t fence, v1::Outcome outcome,
                           double seconds = 20);
 
+// Of `problem` as it is stored. Results rank only where one passed.
+v1::ProblemAudit MakeAudit(const v1::Problem& problem, bool passed);
+
 // The same, blocking.
 absl::StatusOr<v1::Problem> CreateProblem(Store& store, v1::Problem problem);
-// Records an audit of `problem`; when it did not pass its results do not rank.
 absl::StatusOr<v1::Problem> RecordAudit(Store& store, const v1::Problem& problem, bool passed);
+absl::StatusOr<v1::Problem> CreateAdmittedProblem(Store& store, const v1::Problem& problem);
 absl::StatusOr<v1::Candidate> CreateCandidate(Store& store, v1::Candidate candidate,
                                               std::string fingerprint = "");
 absl::StatusOr<std::vector<CreatedEvaluation>> CreateEvaluations(

@@ -17,6 +17,7 @@ namespace assay {
 namespace {
 
 using ::assay::testing::Complete;
+using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateEvaluations;
 using ::assay::testing::CreateOne;
@@ -46,7 +47,7 @@ std::vector<NewEvaluation> Batch(std::vector<NewEvaluation> evaluations) { retur
 void StoreConformanceTest::SetUp() {
   fixture_ = GetParam().make();
   ASSERT_NE(fixture_, nullptr);
-  ASSERT_OK(CreateProblem(store(), MakeProblem("gelu")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("gelu")));
 }
 
 // --- Problems.

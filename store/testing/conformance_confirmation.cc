@@ -10,9 +10,9 @@ namespace assay {
 namespace {
 
 using ::assay::testing::Complete;
+using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateOne;
-using ::assay::testing::CreateProblem;
 using ::assay::testing::Lease;
 using ::assay::testing::MakeCandidate;
 using ::assay::testing::MakeCompletion;
@@ -196,7 +196,7 @@ TEST_P(StoreConformanceTest, OnlyWhatMayRankIsRunAgain) {
 TEST_P(StoreConformanceTest, ASecondRunOfAnotherVersionSaysNothing) {
   ASSERT_OK(RunEvaluation(store(), MakeEvaluation("e1", "a"),
                           MayConfirm("e1", MakeOutcome("small", 100))));
-  ASSERT_OK(CreateProblem(store(), MakeProblem("gelu", 2, "changed")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("gelu", 2, "changed")));
   ASSERT_OK(Lease(store(), MakeGrant("e1-confirmation", 1)));
   v1::Outcome wrong = MakeOutcome("small", 0);
   wrong.set_verdict(v1::INCORRECT);
@@ -259,7 +259,7 @@ TEST_P(StoreConformanceTest, TwoHundredClonesAreOneEntry) {
 }
 
 TEST_P(StoreConformanceTest, ClonesAreOfOneProblemAndOfTheirFirst) {
-  ASSERT_OK(CreateProblem(store(), MakeProblem("scan")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("scan")));
   EXPECT_EQ(CreateCandidate(store(), MakeCandidate("a"), "one")->clone_of(), "");
   EXPECT_EQ(CreateCandidate(store(), MakeCandidate("b"), "one")->clone_of(),
             MakeCandidate("a").name());
@@ -282,7 +282,7 @@ TEST_P(StoreConformanceTest, WhatAnEvaluationRanOnIsKept) {
   ASSERT_OK(CreateOne(store(), MakeEvaluation("e1")));
   EXPECT_EQ(store().GetRanOn("evaluations/e1")->device_class, "");
   ASSERT_OK(Lease(store(), MakeGrant("e1", 1)));
-  ASSERT_OK(CreateProblem(store(), MakeProblem("gelu", 2, "changed")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("gelu", 2, "changed")));
   ASSERT_OK(Complete(store(), MakeCompletion("e1", 1, MakeOutcome("small", 1))));
   ASSERT_OK_AND_ASSIGN(const RanOn ran_on, store().GetRanOn("evaluations/e1"));
   EXPECT_EQ(ran_on.device_class, "cpu-test-avx2");

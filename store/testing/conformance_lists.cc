@@ -15,6 +15,7 @@ namespace {
 using ::assay::testing::Await;
 using ::assay::testing::Cancel;
 using ::assay::testing::Complete;
+using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateOne;
 using ::assay::testing::CreateProblem;
 using ::assay::testing::EqualsProto;
@@ -105,7 +106,7 @@ TEST_P(StoreConformanceTest, PageTokensOfOthersAreRefused) {
 }
 
 TEST_P(StoreConformanceTest, ConditionsSelect) {
-  ASSERT_OK(CreateProblem(store(), MakeProblem("scan")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("scan")));
   ASSERT_OK(CreateOne(store(), MakeEvaluation("e0", "c0", "gelu", 0)));
   NewEvaluation quick = MakeEvaluation("e1", "c1", "scan", 1);
   quick.evaluation.set_level(v1::QUICK);
@@ -296,7 +297,7 @@ TEST_P(StoreConformanceTest, LeaderboardsShowTheNewestVersionOfAProblem) {
   // Leased under version 1, completed under version 2: the worker judged version 1.
   ASSERT_OK(CreateOne(store(), MakeEvaluation("e2", "between")));
   ASSERT_OK(Lease(store(), MakeGrant("e2", 1)));
-  ASSERT_OK(CreateProblem(store(), MakeProblem("gelu", 2, "changed")));
+  ASSERT_OK(CreateAdmittedProblem(store(), MakeProblem("gelu", 2, "changed")));
   ASSERT_OK(Complete(store(), MakeCompletion("e2", 1, MakeOutcome("small", 20))));
   EXPECT_THAT(*store().Leaderboard({.problem = "problems/gelu"}), IsEmpty());
 
@@ -317,13 +318,13 @@ TEST_P(StoreConformanceTest, LeaderboardsShowTheNewestVersionOfAProblem) {
   EXPECT_EQ(entries[0].problem_version(), 2);
 }
 
-TEST_P(StoreConformanceTest, ResultsOfRefusedProblemsDoNotRank) {
+TEST_P(StoreConformanceTest, ResultsOfAdmittedProblemsAloneRank) {
   const v1::Problem scan = MakeProblem("scan");
   ASSERT_OK(CreateProblem(store(), scan));
   ASSERT_OK(RunEvaluation(store(), MakeEvaluation("e1", "c1", "scan"),
                           MakeCompletion("e1", 1, MakeOutcome("small", 10))));
   const auto ranked = [&] { return store().Leaderboard({.problem = "problems/scan"})->size(); };
-  EXPECT_EQ(ranked(), 1u);
+  EXPECT_EQ(ranked(), 0u);
   EXPECT_FALSE(store().GetProblem("problems/scan", 0)->has_audit());
 
   const auto record = [&](const v1::ProblemAudit& audit, double seconds) {
@@ -342,7 +343,7 @@ TEST_P(StoreConformanceTest, ResultsOfRefusedProblemsDoNotRank) {
   EXPECT_THAT(record(audit, 1), HasReason("PROBLEM_NOT_FOUND"));
   audit.set_problem("problems/none");
   EXPECT_THAT(record(audit, 1), HasReason("PROBLEM_NOT_FOUND"));
-  EXPECT_EQ(ranked(), 1u);
+  EXPECT_EQ(ranked(), 0u);
 
   audit.set_problem("problems/scan");
   audit.set_problem_version(1);

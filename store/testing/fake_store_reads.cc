@@ -202,7 +202,7 @@ std::map<FakeStore::BoardKey, std::vector<FakeStore::Ranked>> FakeStore::Boards(
     if (evaluation.outcome().verdict() != v1::PASSED || IsSuspect(evaluation.outcome())) continue;
     const v1::Problem& newest = problems_[evaluation.problem()].rbegin()->second;
     if (record.problem_version != newest.version()) continue;
-    if (newest.audit().state() == v1::ProblemAuditSummary::REFUSED) continue;
+    if (newest.audit().state() != v1::ProblemAuditSummary::ADMITTED) continue;
     const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
     for (ResultRow& row : ResultRows(evaluation.outcome())) {
       if (!(row.median_ns > 0) || record.contradicted.count(row.workload) != 0) continue;

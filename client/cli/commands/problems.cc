@@ -37,7 +37,7 @@ std::string AuditText(const v1::ProblemAuditSummary& audit) {
       return absl::StrCat("refused, results do not rank: ",
                           absl::StrJoin(audit.failed_steps(), ", "));
     default:
-      return "none yet";
+      return "none yet, results do not rank: assay problems audit";
   }
 }
 
