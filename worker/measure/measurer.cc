@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -194,13 +195,21 @@ class Measurement {
         stop = Stop::kNo;
       }
     }
+    // Of many, since a busy machine makes any one of them long. On a device an empty call is
+    // another kind of call.
+    if (!protocol_.on_device) {
+      ASSAY_RETURN_IF_ERROR(CheckShortestCall(shortest_call_ns_, shortest_empty_ns_));
+    }
     samples_->set_discarded_count(samples_->discarded_count() + discarded + disturbed_discarded);
     auto* out = warm ? samples_->mutable_warm_ns() : samples_->mutable_cold_ns();
     out->Add(kept.begin(), kept.end());
     if (!warm) return true;
     samples_->set_stop_reason(static_cast<v1::StopReason>(stop));
     samples_->set_handshake_ns(Median(account_.handshakes_ns));
-    if (!IsAccountHopeless()) result_.empty_outside_ns = Median(account_.outsides_ns);
+    const bool is_drowned = 2 * account_.drowned_calls > static_cast<int>(kept.size());
+    if (!IsAccountHopeless() && !is_drowned) {
+      result_.empty_outside_ns = Median(account_.outsides_ns);
+    }
     return true;
   }
 
@@ -219,9 +228,12 @@ class Measurement {
     if (!hidden_ns.has_value() || !IsHiddenWork(*hidden_ns, timing.duration_ns)) {
       return Weighed::kCounts;
     }
-    ++kind.hiding_calls;
-    account_.hidden_ns.push_back(*hidden_ns);
-    return HidesWork(kind) ? Weighed::kDecided : Weighed::kDiscarded;
+    kind.hidden_ns.push_back(*hidden_ns);
+    if (HidesWork(kind)) return Weighed::kDecided;
+    if (*hidden_ns > account_.SpreadNs()) return Weighed::kDiscarded;
+    // Empty calls differ by as much, so that nothing is known of this one.
+    ++account_.drowned_calls;
+    return Weighed::kCounts;
   }
 
   // One timed call on fresh content, compared. False as for Sample.
@@ -244,10 +256,9 @@ class Measurement {
     if (result_.step != Step::kDone) return false;
     if (call_ == 0) first_release_ = release;
     last_end_ = work_->clock().Monotonic();
+    ASSAY_RETURN_IF_ERROR(CheckCallTime(timing->duration_ns));
     shortest_empty_ns_ = std::min(shortest_empty_ns_, empty.duration_ns);
-    // On a device the empty call is another kind of call.
-    ASSAY_RETURN_IF_ERROR(
-        CheckCallTime(timing->duration_ns, protocol_.on_device ? 0 : shortest_empty_ns_));
+    shortest_call_ns_ = std::min(shortest_call_ns_, timing->duration_ns);
     account_.handshakes_ns.push_back(empty.duration_ns);
     if (timing->outside_ns.has_value() && empty.outside_ns.has_value()) {
       account_.NoteEmpty(*empty.outside_ns);
@@ -304,21 +315,28 @@ class Measurement {
   // themselves, since work that is hidden in them alone pays for all.
   struct Account {
     struct Kind {
-      int calls = 0;         // for which the kernel could tell
-      int hiding_calls = 0;  // of them
+      int calls = 0;                  // for which the kernel could tell
+      std::vector<double> hidden_ns;  // of those of them that seem to hide work
     };
     Kind new_base;
     Kind derived;
     size_t void_calls = 0;  // of which the kernel could not tell
+    int drowned_calls = 0;  // that count, though they seem to hide work
     // Of the empty calls, how many seem to hide work when held against the one before.
     int noisy_calls = 0;
     std::vector<double> outsides_ns;    // of the empty calls before the others
-    std::vector<double> hidden_ns;      // of those that hid work
     std::vector<double> handshakes_ns;  // times of all empty calls
 
     void NoteEmpty(double outside_ns) {
       if (!outsides_ns.empty() && outside_ns - outsides_ns.back() > kHiddenNsMin) ++noisy_calls;
       outsides_ns.push_back(outside_ns);
+    }
+    // How far empty calls of the reference's guest are above their own median, but for one in ten.
+    double SpreadNs() const {
+      if (outsides_ns.empty()) return 0;
+      std::vector<double> sorted = outsides_ns;
+      std::sort(sorted.begin(), sorted.end());
+      return sorted[sorted.size() * 9 / 10] - Median(sorted);
     }
     double NoiseShare() const {
       return std::max(kNoiseShareMin,
@@ -333,10 +351,14 @@ class Measurement {
 
   // Whether so many calls hid work that it was no accident. Then it is the result.
   bool HidesWork(const Account::Kind& kind) {
-    if (2 * kind.hiding_calls <= kind.calls) return false;
-    if (ChanceOf(kind.hiding_calls, kind.calls, account_.NoiseShare()) > kChanceMax) return false;
+    std::vector<double> beyond_noise;
+    std::copy_if(kind.hidden_ns.begin(), kind.hidden_ns.end(), std::back_inserter(beyond_noise),
+                 [spread_ns = account_.SpreadNs()](double ns) { return ns > spread_ns; });
+    const auto hiding_calls = static_cast<int>(beyond_noise.size());
+    if (2 * hiding_calls <= kind.calls) return false;
+    if (ChanceOf(hiding_calls, kind.calls, account_.NoiseShare()) > kChanceMax) return false;
     result_.hidden_work = true;
-    result_.hidden_ns = Median(account_.hidden_ns);
+    result_.hidden_ns = Median(std::move(beyond_noise));
     result_.empty_outside_ns = Median(account_.outsides_ns);
     return true;
   }
@@ -355,6 +377,7 @@ class Measurement {
   absl::Duration first_release_;
   absl::Duration last_end_;
   double shortest_empty_ns_ = std::numeric_limits<double>::infinity();
+  double shortest_call_ns_ = std::numeric_limits<double>::infinity();
   // Warm samples.
   std::vector<double> new_base_ns_;
   std::vector<double> derived_ns_;

@@ -232,6 +232,47 @@ TEST_F(RunnerTest, AStreakOfSlowWakeUpsAccusesNobody) {
   }
 }
 
+// What a busier machine does: every wake-up takes longer, by as much as empty calls differ among
+// themselves.
+TEST_F(RunnerTest, WhatNoiseMayExplainAccusesNobody) {
+  AddWork("main", 64, true, true);
+  const struct {
+    double noise_ns;
+    bool hides;
+  } rows[] = {{0, true}, {3'000, true}, {9'000, false}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.noise_ns);
+    FakeGuestPlan reference = TripleReference();
+    reference.empty_outside_ns = [&](int call, GuestCache) {
+      return call % 4 == 0 ? 2'000 + row.noise_ns : 2'000;
+    };
+    FakeGuestPlan candidate = TripleCandidate();
+    candidate.timing = [](int) {
+      CallTiming timing;
+      timing.duration_ns = 10'000;
+      timing.outside_ns = 8'000;
+      return timing;
+    };
+    const RunnerReport report = Run(candidate, reference);
+    EXPECT_EQ(report.candidate_fault().kind() == GuestFault::HIDDEN_WORK, row.hides)
+        << report.DebugString();
+    if (row.hides) continue;
+    EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
+    EXPECT_GE(report.workloads(0).samples().warm_ns_size(), 30);
+    EXPECT_EQ(report.workloads(0).empty_outside_ns(), 0) << "it is known that nothing is known";
+  }
+}
+
+// A machine that takes its time over the first empty call has not broken its timer.
+TEST_F(RunnerTest, ALongEmptyCallMakesNoTimeImpossible) {
+  AddWork("main", 64, true, true);
+  FakeGuestPlan reference = TripleReference();
+  reference.empty_ns = [](int call) { return call == 1 ? 32e6 : 150; };
+  const RunnerReport report = Run(TripleCandidate(), reference);
+  EXPECT_FALSE(report.has_error()) << report.DebugString();
+  EXPECT_GE(report.workloads(0).samples().warm_ns_size(), 30);
+}
+
 // Preparing the operands costs the guest the caches that its wake-up needs, so the empty call is
 // prepared alike.
 TEST_F(RunnerTest, WhatThePreparationOfOperandsCostsIsInTheEmptyCallToo) {

@@ -11,10 +11,13 @@ namespace v1 {
 class RunnerSamples;
 }
 
-// INTERNAL with reason TIME_IMPOSSIBLE for a time that is no positive number, or below half of the
-// shortest empty call before it: the same handshake, with nothing in it. Half, since the two are of
-// different processes; 0: no empty call is known, or it is of another kind.
-absl::Status CheckCallTime(double duration_ns, double shortest_empty_ns);
+// INTERNAL with reason TIME_IMPOSSIBLE for a time that is no positive number.
+absl::Status CheckCallTime(double duration_ns);
+
+// The same where the shortest call of a series took less than half of the shortest of the empty
+// calls between them: the same handshake, with nothing in it. Half, since the two are of different
+// processes.
+absl::Status CheckShortestCall(double shortest_ns, double shortest_empty_ns);
 
 // The same for samples that together take longer than what passed around them, and for samples
 // without it. Calls come one after the other, so that nothing honest can.

@@ -66,8 +66,8 @@ std::optional<CallTiming> FakeGuest::Call(GuestCache cache, absl::Duration timeo
 std::optional<CallTiming> FakeGuest::CallEmpty(GuestCache cache) {
   if (ended_.has_value()) return std::nullopt;
   CallTiming timing;
-  timing.duration_ns = kEmptyNs;
   ++empty_calls_;
+  timing.duration_ns = plan_.empty_ns ? plan_.empty_ns(empty_calls_) : kEmptyNs;
   timing.outside_ns =
       plan_.empty_outside_ns ? plan_.empty_outside_ns(empty_calls_, cache) : kOutsideNs;
   return timing;

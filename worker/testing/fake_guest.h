@@ -30,7 +30,8 @@ struct FakeGuestPlan {
   std::function<CallTiming(int call)> timing;  // by default 10 us, 2 us outside of it
   // Time outside of empty call number `call`, from 1; by default 2 us.
   std::function<double(int call, GuestCache cache)> empty_outside_ns;
-  double clock_ratio = 1;            // of the time of a call, how much passes by the clock
+  std::function<double(int call)> empty_ns;  // time of it; by default that of a handshake
+  double clock_ratio = 1;                    // of the time of a call, how much passes by the clock
   bool account_is_void = false;      // without CallTiming::outside_ns; else 2 us, if not set
   bool computes_early = false;       // as soon as it is told to get ready
   std::optional<GuestEnd> load_end;  // the load ends so
