@@ -87,6 +87,15 @@ TEST_F(CarriedStateTest, WhatVariablesCarryIsFoundAndHonestOnesAreNot) {
                     "count_down: sub.u32 %r4, %r4, 1; setp.ne.u32 %p0, %r4, 0;",
                     "@%p0 bra count_down;", kStore),
        CarriedState::MORE_WORK, 0, ""},
+      // Counts to 300 in the first call, not in the next four, and to more than 600 from then on.
+      {"a table, and more work later",
+       absl::StrCat(kOwnWord, kCompute, "setp.ne.u32 %p0, %r4, 0; @%p0 bra ready; count_up:",
+                    "add.u32 %r4, %r4, 1; setp.lt.u32 %p0, %r4, 300; @%p0 bra count_up;",
+                    "st.global.u32 [%d5], %r4; bra answer; ready: add.u32 %r4, %r4, 1;",
+                    "st.global.u32 [%d5], %r4; setp.lt.u32 %p0, %r4, 305; @%p0 bra answer;",
+                    "shl.b32 %r4, %r4, 1; count_down: sub.u32 %r4, %r4, 1;",
+                    "setp.ne.u32 %p0, %r4, 0; @%p0 bra count_down; answer:", kStore),
+       CarriedState::MORE_WORK, 0, ""},
       // Where nobody puts it back, it rounds the other way in every second call.
       {"other bits",
        absl::StrCat(kOwnWord, kCompute, "add.u32 %r5, %r4, 1; st.global.u32 [%d5], %r5;",
