@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kFileBytesMax = 1 << 16;
 constexpr int kCacheIndicesMax = 8;
 constexpr int64_t kLastLevelGuess = 64 << 20;
+constexpr int64_t kCoreGuess = 2 << 20;
 
 // Empty when it cannot be read.
 std::string ReadWord(const std::string& path) {
@@ -60,6 +61,14 @@ size_t LastLevelCacheBytes() {
     // Second, since the C library adds up all caches of a package on some processors.
     const int64_t told = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return told > 0 ? told : kLastLevelGuess;
+  }();
+  return static_cast<size_t>(bytes);
+}
+
+size_t CoreCacheBytes() {
+  static const int64_t bytes = [] {
+    const int64_t own = ReadCpuCaches("").l2_bytes;
+    return own > 0 ? own : kCoreGuess;
   }();
   return static_cast<size_t>(bytes);
 }

@@ -22,6 +22,10 @@ CpuCaches ReadCpuCaches(const std::string& root);
 // not tell. Read once.
 size_t LastLevelCacheBytes();
 
+// Bytes of the largest cache that each core of this machine has for itself; a guess where the
+// kernel does not tell. Read once.
+size_t CoreCacheBytes();
+
 }  // namespace assay
 
 #endif  // ASSAY_BASE_CPU_CACHES_H_

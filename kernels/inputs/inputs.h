@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kernels/element_range.h"
 #include "kernels/problem.h"
 
 namespace assay {
@@ -62,19 +63,25 @@ class DrawnTransform {
   static absl::StatusOr<DrawnTransform> Draw(const v1::Problem& problem,
                                              const ResolvedWorkload& workload, uint64_t seed);
 
-  // Writes the transformed input. `from` and `to` have the tensor's bytes and do not overlap.
+  // Writes `range`, all elements or a share of them, of the transformed input. `from` and `to` have
+  // the tensor's bytes and do not overlap.
+  void ApplyToInput(size_t tensor_index, std::span<const std::byte> from, std::span<std::byte> to,
+                    ElementRange range) const;
   void ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
-                    std::span<std::byte> to) const;
+                    std::span<std::byte> to) const {
+    ApplyToInput(tensor_index, from, to, AllElements(tensors_[tensor_index]));
+  }
 
   // The same for the reference's output (elements of reference_element_bytes).
   void ApplyToReference(size_t tensor_index, std::span<const std::byte> from,
                         std::span<std::byte> to) const;
 
-  // ApplyToReference without the memory for it: hands the transformed output to `take` part by
-  // part in order, `rows`: whole rows of the last dimension. A part is gone when `take` returns.
+  // ApplyToReference without the memory for it: hands `range` of the transformed output, all
+  // elements or a share of them, to `take` part by part in order, `rows`: whole rows of the last
+  // dimension. A part is gone when `take` returns.
   using TakePart = std::function<void(std::span<const std::byte> part)>;
   void StreamReference(size_t tensor_index, std::span<const std::byte> from, bool rows,
-                       const TakePart& take) const;
+                       ElementRange range, const TakePart& take) const;
 
   // What elements of the tensor are multiplied by: a power of two, or its negative.
   double scale(size_t tensor_index) const { return actions_[tensor_index].scale; }

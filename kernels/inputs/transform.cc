@@ -85,7 +85,7 @@ void ScaleCopyBF16(const std::byte* from, std::byte* to, size_t bytes, float sca
 }
 
 template <typename T>
-void Gather(const std::byte* from, std::byte* to, const std::vector<int32_t>& index) {
+void Gather(const std::byte* from, std::byte* to, std::span<const int32_t> index) {
   for (size_t i = 0; i < index.size(); ++i) {
     std::memcpy(to + i * sizeof(T), from + static_cast<size_t>(index[i]) * sizeof(T), sizeof(T));
   }
@@ -132,7 +132,7 @@ class PartTarget {
     return room;
   }
   static void Write(const std::byte* from, std::span<std::byte> room) {
-    std::memcpy(room.data(), from, room.size());
+    WholeTarget::Write(from, room);
   }
   void Flush() {
     if (filled_ > 0) take_(std::span(part_).first(filled_));
@@ -165,9 +165,12 @@ class TransformApplier {
   }
 
   template <typename Target>
-  void Run(const std::byte* from, Target& to) const {
-    if (depth_ == 0) return Copy(from, stride_[0], to);
-    Walk(0, from, nullptr, to);
+  void Run(const std::byte* from, ElementRange range, Target& to) const {
+    const auto begin = static_cast<size_t>(range.begin) * stride_.back();
+    const auto end = static_cast<size_t>(range.end) * stride_.back();
+    if (depth_ == 0) return Copy(from + begin, end - begin, to);
+    const size_t d = FirstLongDimension(tensor_);
+    Walk(d, begin / stride_[d + 1], end / stride_[d + 1], from, nullptr, to);
   }
 
   // Bytes that a target must not cut: an element, or a row of the last dimension where rows are
@@ -179,63 +182,83 @@ class TransformApplier {
   }
 
  private:
-  // Recursion at most kDimensionsMax deep. stride_[d + 1] is the bytes of one index of dimension d.
-  // `next`: what is walked after this, fetched meanwhile, since no processor foresees a
-  // permutation; may be null.
+  // The indices [first, end) of dimension d. Recursion at most kDimensionsMax deep. stride_[d + 1]
+  // is the bytes of one index. `next`: what is walked after this, fetched meanwhile, since no
+  // processor foresees a permutation; may be null.
   template <typename Target>
-  void Walk(size_t d, const std::byte* from, const std::byte* next, Target& to) const {
+  void Walk(size_t d, size_t first, size_t end, const std::byte* from, const std::byte* next,
+            Target& to) const {
     const DrawnTransform::DimensionMap& map = action_.maps[d];
     const size_t bytes = stride_[d + 1];
-    const bool last = d + 1 == depth_;
     if (!map.index.empty()) {
-      if (last && d + 1 == tensor_.dims.size()) return GatherElements(map.index, from, to);
-      for (size_t i = 0; i < map.index.size(); ++i) {
-        const bool ends = i + 1 == map.index.size();
-        Descend(d, last, from + static_cast<size_t>(map.index[i]) * bytes,
-                ends ? nullptr : from + static_cast<size_t>(map.index[i + 1]) * bytes, to);
+      const std::span<const int32_t> index = std::span(map.index).subspan(first, end - first);
+      if (d + 1 == tensor_.dims.size()) return GatherElements(index, from, to);
+      for (size_t i = 0; i < index.size(); ++i) {
+        const bool ends = i + 1 == index.size();
+        Descend(d, from + static_cast<size_t>(index[i]) * bytes,
+                ends ? nullptr : from + static_cast<size_t>(index[i + 1]) * bytes, to);
       }
       return;
     }
     if (map.identity()) {
-      for (int64_t i = 0; i < tensor_.dims[d]; ++i, from += bytes) {
-        Descend(d, last, from, i + 1 == tensor_.dims[d] ? nullptr : from + bytes, to);
+      from += first * bytes;
+      for (size_t i = first; i < end; ++i, from += bytes) {
+        Descend(d, from, i + 1 == end ? nullptr : from + bytes, to);
       }
       return;
     }
+    size_t at = 0;  // index at which the run begins
     for (const auto& run : map.runs) {
-      const std::byte* source = from + static_cast<size_t>(run.from) * bytes;
-      const size_t run_bytes = static_cast<size_t>(run.length) * bytes;
-      if (last) {
-        if (next != nullptr) {
-          Prefetch(next, run_bytes);
-          next += run_bytes;
-        }
-        Copy(source, run_bytes, to);
-      } else {
-        for (int64_t i = 0; i < run.length; ++i, source += bytes) {
-          Walk(d + 1, source, i + 1 == run.length ? nullptr : source + bytes, to);
-        }
+      const size_t run_begin = std::max(at, first);
+      const size_t run_end = std::min(at + static_cast<size_t>(run.length), end);
+      if (run_begin < run_end) {
+        WalkRun(d, run_end - run_begin,
+                from + (static_cast<size_t>(run.from) + run_begin - at) * bytes, &next, to);
       }
+      at += static_cast<size_t>(run.length);
     }
+  }
+
+  // So many neighbours along dimension d.
+  template <typename Target>
+  void WalkRun(size_t d, size_t length, const std::byte* from, const std::byte** next,
+               Target& to) const {
+    const size_t bytes = stride_[d + 1];
+    if (d + 1 < depth_) {
+      for (size_t i = 0; i < length; ++i, from += bytes) {
+        WalkWhole(d + 1, from, i + 1 == length ? nullptr : from + bytes, to);
+      }
+      return;
+    }
+    if (*next != nullptr) {
+      Prefetch(*next, length * bytes);
+      *next += length * bytes;
+    }
+    Copy(from, length * bytes, to);
+  }
+
+  template <typename Target>
+  void WalkWhole(size_t d, const std::byte* from, const std::byte* next, Target& to) const {
+    Walk(d, 0, static_cast<size_t>(tensor_.dims[d]), from, next, to);
   }
 
   static void Prefetch(const std::byte* from, size_t bytes) {
     for (size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(from + at);
   }
 
+  // Into one index of dimension d.
   template <typename Target>
-  void Descend(size_t d, bool last, const std::byte* from, const std::byte* next,
-               Target& to) const {
-    if (last) {
+  void Descend(size_t d, const std::byte* from, const std::byte* next, Target& to) const {
+    if (d + 1 == depth_) {
       Copy(from, stride_[d + 1], to);
     } else {
-      Walk(d + 1, from, stride_[d + 1] <= kPrefetchedBytesMax ? next : nullptr, to);
+      WalkWhole(d + 1, from, stride_[d + 1] <= kPrefetchedBytesMax ? next : nullptr, to);
     }
   }
 
-  // A gathered dimension is a whole row, which no target cuts.
+  // Elements of one row, which no target cuts.
   template <typename Target>
-  void GatherElements(const std::vector<int32_t>& index, const std::byte* from, Target& to) const {
+  void GatherElements(std::span<const int32_t> index, const std::byte* from, Target& to) const {
     const size_t element_bytes = stride_.back();
     std::byte* const room = to.Take(index.size() * element_bytes).data();
     if (element_bytes == 1) Gather<uint8_t>(from, room, index);
@@ -368,15 +391,17 @@ absl::StatusOr<DrawnTransform> DrawnTransform::Draw(const v1::Problem& problem,
 }
 
 void DrawnTransform::ApplyToInput(size_t tensor_index, std::span<const std::byte> from,
-                                  std::span<std::byte> to) const {
+                                  std::span<std::byte> to, ElementRange range) const {
   const TensorShape& tensor = tensors_[tensor_index];
-  const TransformApplier applier(tensor, actions_[tensor_index], DataTypeSize(tensor.dtype), false);
+  const size_t element_bytes = DataTypeSize(tensor.dtype);
+  const TransformApplier applier(tensor, actions_[tensor_index], element_bytes, false);
+  std::byte* const start = to.data() + static_cast<size_t>(range.begin) * element_bytes;
   if (!ExceedsCaches(to.size())) {
-    WholeTarget target(to.data());
-    return applier.Run(from.data(), target);
+    WholeTarget target(start);
+    return applier.Run(from.data(), range, target);
   }
-  StreamedTarget target(to.data());
-  applier.Run(from.data(), target);
+  StreamedTarget target(start);
+  applier.Run(from.data(), range, target);
   EndStreaming();
 }
 
@@ -386,16 +411,16 @@ void DrawnTransform::ApplyToReference(size_t tensor_index, std::span<const std::
   const auto element_bytes = static_cast<size_t>(tensor.reference_element_bytes);
   WholeTarget target(to.data());
   TransformApplier(tensor, actions_[tensor_index], element_bytes, element_bytes == 8)
-      .Run(from.data(), target);
+      .Run(from.data(), AllElements(tensor), target);
 }
 
 void DrawnTransform::StreamReference(size_t tensor_index, std::span<const std::byte> from,
-                                     bool rows, const TakePart& take) const {
+                                     bool rows, ElementRange range, const TakePart& take) const {
   const TensorShape& tensor = tensors_[tensor_index];
   const auto element_bytes = static_cast<size_t>(tensor.reference_element_bytes);
   const TransformApplier applier(tensor, actions_[tensor_index], element_bytes, element_bytes == 8);
   PartTarget target(applier.Indivisible(rows), take);
-  applier.Run(from.data(), target);
+  applier.Run(from.data(), range, target);
   target.Flush();
 }
 

@@ -44,21 +44,41 @@ ResolvedWorkload Resolve(const v1::Problem& problem, std::map<std::string, int64
   return out.ok() ? *out : ResolvedWorkload();
 }
 
+// The shares of a tensor, in order, are the whole; `rows`: each is of whole rows.
+std::vector<ElementRange> Shares(const TensorShape& tensor, bool rows, int count) {
+  std::vector<ElementRange> shares;
+  int64_t end = 0;
+  for (int i = 0; i < count; ++i) {
+    shares.push_back(ShareOfElements(tensor, rows, i, count));
+    if (shares.back().begin == shares.back().end) continue;
+    EXPECT_EQ(shares.back().begin, end);
+    end = shares.back().end;
+    if (rows) {
+      EXPECT_EQ(end % tensor.dims.back(), 0);
+    }
+  }
+  EXPECT_EQ(end, tensor.elements);
+  return shares;
+}
+
 // Parts, one after the other, are the whole; `rows`: each is of whole rows.
 void ExpectStreamed(const DrawnTransform& drawn, const TensorShape& tensor, size_t index, bool rows,
-                    const std::vector<std::byte>& from, const std::vector<std::byte>& want) {
+                    int shares, const std::vector<std::byte>& from,
+                    const std::vector<std::byte>& want) {
   std::vector<std::byte> got;
   const auto row_bytes = static_cast<size_t>(tensor.dims.back() * tensor.reference_element_bytes);
-  drawn.StreamReference(index, from, rows, [&](std::span<const std::byte> part) {
-    EXPECT_FALSE(part.empty());
-    if (rows) {
-      EXPECT_EQ(part.size() % row_bytes, 0u);
-    } else {
-      EXPECT_LE(part.size(), size_t{64} << 10);
-    }
-    got.insert(got.end(), part.begin(), part.end());
-  });
-  EXPECT_TRUE(got == want) << tensor.name << " rows " << rows;
+  for (const ElementRange& share : Shares(tensor, rows, shares)) {
+    drawn.StreamReference(index, from, rows, share, [&](std::span<const std::byte> part) {
+      EXPECT_FALSE(part.empty());
+      if (rows) {
+        EXPECT_EQ(part.size() % row_bytes, 0u);
+      } else {
+        EXPECT_LE(part.size(), size_t{64} << 10);
+      }
+      got.insert(got.end(), part.begin(), part.end());
+    });
+  }
+  EXPECT_TRUE(got == want) << tensor.name << " rows " << rows << " shares " << shares;
 }
 
 // kernel(transform(inputs)) == transform(kernel(inputs)), for several seeds. `close` compares
@@ -81,10 +101,16 @@ void CheckAlgebra(const v1::Problem& problem, std::map<std::string, int64_t> axe
     for (size_t i = 0; i < plain.size(); ++i) {
       if (workload.tensors[i].is_output) {
         drawn.ApplyToReference(i, plain[i], want[i]);
-        for (const bool rows : {false, true})
-          ExpectStreamed(drawn, workload.tensors[i], i, rows, plain[i], want[i]);
+        for (const int shares : {1, 2, 3}) {
+          for (const bool rows : {false, true}) {
+            ExpectStreamed(drawn, workload.tensors[i], i, rows, shares, plain[i], want[i]);
+          }
+        }
       } else {
-        drawn.ApplyToInput(i, plain[i], moved[i]);
+        for (const ElementRange& share :
+             Shares(workload.tensors[i], false, static_cast<int>(seed))) {
+          drawn.ApplyToInput(i, plain[i], moved[i], share);
+        }
         changed = changed || moved[i] != plain[i];
       }
     }
@@ -399,6 +425,12 @@ TEST(TransformTest, PermutationsAreBijections) {
                            DrawnTransform::Draw(problem, workload, seed));
       std::vector<int32_t> to(from.size(), -1);
       drawn.ApplyToInput(0, std::as_bytes(std::span(from)), std::as_writable_bytes(std::span(to)));
+      std::vector<int32_t> by_shares(from.size(), -1);
+      for (const ElementRange& share : Shares(workload.tensors[0], false, 3)) {
+        drawn.ApplyToInput(0, std::as_bytes(std::span(from)),
+                           std::as_writable_bytes(std::span(by_shares)), share);
+      }
+      EXPECT_EQ(by_shares, to);
       seen.push_back(to);
       std::sort(to.begin(), to.end());
       ASSERT_EQ(to, from) << n;

@@ -413,8 +413,22 @@ OutputScale OutputScale::Times(double factor, DataType dtype) const {
 }
 
 StreamedComparison::StreamedComparison(const v1::TolerancePolicy& policy, const TensorShape& tensor,
-                                       std::span<const std::byte> got, const OutputScale& whole)
-    : policy_(policy), tensor_(tensor), got_(got), whole_(whole) {}
+                                       std::span<const std::byte> got, const OutputScale& whole,
+                                       int64_t first)
+    : policy_(policy),
+      tensor_(tensor),
+      got_(got),
+      whole_(whole),
+      first_(static_cast<size_t>(first)),
+      at_(first_) {}
+
+void StreamedComparison::Add(const StreamedComparison& next) {
+  clean_ = clean_ && next.clean_ && next.first_ == at_;
+  at_ = next.at_;
+  out_.element_error_max = std::max(out_.element_error_max, next.out_.element_error_max);
+  error_squares_ += next.error_squares_;
+  want_squares_ += next.want_squares_;
+}
 
 void StreamedComparison::Take(std::span<const std::byte> want) {
   if (!clean_) return;
@@ -452,7 +466,8 @@ void StreamedComparison::TakeScaled(std::span<const double> want) {
 }
 
 std::optional<OutputComparison> StreamedComparison::Finish() const {
-  if (!clean_ || at_ != static_cast<size_t>(tensor_.elements)) return std::nullopt;
+  const bool whole = first_ == 0 && at_ == static_cast<size_t>(tensor_.elements);
+  if (!clean_ || !whole) return std::nullopt;
   OutputComparison out = out_;
   if (policy_.kind() == v1::TolerancePolicy::BITWISE) return out;
   const double squares = policy_.scale_per_row() ? want_squares_ : whole_.squares;

@@ -69,9 +69,15 @@ auto WithPattern(DataType dtype, Use use) {
 }  // namespace
 
 void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes) {
-  const bool large = ExceedsCaches(bytes.size());
-  WithPattern(tensor.dtype, [bytes, large](auto pattern) {
-    large ? FillLarge(pattern, bytes) : Fill(pattern, bytes);
+  PoisonOutput(tensor, bytes, AllElements(tensor));
+}
+
+void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes, ElementRange range) {
+  const size_t size = DataTypeSize(tensor.dtype);
+  const std::span<std::byte> part = bytes.subspan(
+      static_cast<size_t>(range.begin) * size, static_cast<size_t>(range.end - range.begin) * size);
+  WithPattern(tensor.dtype, [part, large = ExceedsCaches(bytes.size())](auto pattern) {
+    large ? FillLarge(pattern, part) : Fill(pattern, part);
   });
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "kernels/element_range.h"
 #include "kernels/problem.h"
 
 namespace assay {
@@ -60,12 +61,15 @@ OutputScale ScaleOfOutput(const TensorShape& tensor, std::span<const std::byte> 
 class StreamedComparison {
  public:
   // `policy`, `tensor` and `got` outlive it. `whole`: of all expected elements; not read where the
-  // scale is per row or the policy BITWISE.
+  // scale is per row or the policy BITWISE. `first`: the element that comes first.
   StreamedComparison(const v1::TolerancePolicy& policy, const TensorShape& tensor,
-                     std::span<const std::byte> got, const OutputScale& whole);
+                     std::span<const std::byte> got, const OutputScale& whole, int64_t first = 0);
 
   // The expected elements that follow, whole rows where the scale is per row.
   void Take(std::span<const std::byte> want);
+
+  // Takes over what another comparison found of the elements that follow.
+  void Add(const StreamedComparison& next);
 
   // After the last part. nullopt: something is wrong, missing, infinite or NaN, and only
   // CompareOutput can tell what.
@@ -78,16 +82,18 @@ class StreamedComparison {
   const TensorShape& tensor_;
   const std::span<const std::byte> got_;
   const OutputScale whole_;
-  size_t at_ = 0;  // elements so far
+  const size_t first_;
+  size_t at_;  // the element that comes next
   bool clean_ = true;
   OutputComparison out_;
   double error_squares_ = 0;
   double want_squares_ = 0;
 };
 
-// Fills an output with a quiet NaN whose payload no arithmetic yields, or with 0xa5 bytes in
-// integers.
+// Fills an output, or `range` of its elements, with a quiet NaN whose payload no arithmetic yields,
+// or with 0xa5 bytes in integers.
 void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes);
+void PoisonOutput(const TensorShape& tensor, std::span<std::byte> bytes, ElementRange range);
 
 // Elements that still hold exactly the pattern of PoisonOutput. For floating outputs these were not
 // written. In integer outputs a right value may equal the pattern, so there the count is an upper

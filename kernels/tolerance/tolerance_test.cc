@@ -274,7 +274,18 @@ TEST(StreamedComparisonTest, SaysWhatTheWholeComparisonSays) {
           const std::optional<OutputComparison> out = streamed.Finish();
           EXPECT_EQ(out.has_value(), whole.passed) << error << " " << per_row;
           EXPECT_EQ(whole.passed, error < 0.5);
+          const int64_t cut = 1500 * 11;
+          StreamedComparison first(policy, tensor, bytes, scale.Times(factor, dtype));
+          StreamedComparison second(policy, tensor, bytes, scale.Times(factor, dtype), cut);
+          first.Take(want.first(cut * 8));
+          second.Take(want.subspan(cut * 8));
+          EXPECT_FALSE(first.Finish().has_value()) << "half of it is missing";
+          EXPECT_FALSE(second.Finish().has_value()) << "half of it is missing";
+          first.Add(second);
+          ASSERT_EQ(first.Finish().has_value(), out.has_value());
           if (!out.has_value()) continue;
+          EXPECT_NEAR(first.Finish()->relative_l2, whole.relative_l2, 1e-12);
+          EXPECT_EQ(first.Finish()->element_error_max, whole.element_error_max);
           EXPECT_NEAR(out->relative_l2, whole.relative_l2, 1e-12);
           EXPECT_EQ(out->element_error_max, whole.element_error_max);
         }

@@ -124,6 +124,7 @@ absl::StatusOr<std::unique_ptr<LoadedWork>> Load(const Subject& subject, GuestOp
   options.workload = subject.workload;
   options.call_timeout = absl::Seconds(limits::kCallSeconds);
   options.clock = SystemClock();
+  options.spare_core = guest.core;
   ASSAY_ASSIGN_OR_RETURN(options.candidate, GuestSession::Start(guest));
   ++guest.slot;
   ASSAY_ASSIGN_OR_RETURN(options.reference, GuestSession::Start(guest));

@@ -11,7 +11,10 @@
 namespace assay {
 namespace {
 
-constexpr int kRewarmCalls = 2;
+// After a run of the reference, calls that bring the candidate's core back to it: at least one, and
+// no more after so long, or so many.
+constexpr double kRewarmNs = 1e6;
+constexpr int kRewarmCallsMax = 2;
 // Contents derived from one base: at least so many, and below so many more.
 constexpr int kDerivedCallsMin = 4;
 constexpr int kDerivedCallsSpread = 8;
@@ -56,8 +59,11 @@ absl::StatusOr<Step> FreshContent::PresentForAlteredCall() {
 
 absl::StatusOr<Step> FreshContent::DrawBase() {
   ASSAY_ASSIGN_OR_RETURN(Step step, DrawMeasuredBase(work_, DeriveSeed(seed_, "base", ++bases_)));
-  for (int call = 0; call < kRewarmCalls && step == Step::kDone; ++call) {
-    step = work_->CallUnchecked(GuestCache::kWarm, nullptr);
+  double rewarmed_ns = 0;
+  for (int call = 0; call < kRewarmCallsMax && rewarmed_ns < kRewarmNs; ++call) {
+    CallTiming timing;
+    if (step == Step::kDone) step = work_->CallUnchecked(GuestCache::kWarm, &timing);
+    rewarmed_ns += timing.duration_ns;
   }
   transforms_.clear();
   calls_left_ = DrawDerivedCalls();

@@ -132,6 +132,9 @@ class Execution {
       if (options.candidate->has_conditions()) options.call_timeout *= limits::kBackgroundPatience;
     } else {
       ASSAY_ASSIGN_OR_RETURN(options.candidate, guests_->Take());
+      if (request_.guest_core() != request_.runner_core()) {
+        options.spare_core = request_.guest_core();
+      }
     }
     return std::make_unique<LoadedWork>(std::move(options));
   }

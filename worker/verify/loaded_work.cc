@@ -1,6 +1,7 @@
 #include "worker/verify/loaded_work.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -20,6 +21,7 @@ constexpr int kReferenceTimeoutFactor = 3;           // references are plain and
 constexpr int kAlteredElements = 4;                  // of each input, at most
 constexpr size_t kRememberedMax = 4096;              // outputs remembered by hash
 constexpr int64_t kRowBytesMax = 1 << 20;            // of one row that is compared in passing
+constexpr int64_t kHalvedBytesMin = 1 << 20;         // below, waking a thread takes longer
 constexpr size_t kHashedWordsMax = size_t{1} << 16;  // 8-byte words of one output in its hash
 
 const v1::Tensor& ProblemTensor(const v1::Problem& problem, const std::string& name) {
@@ -27,6 +29,12 @@ const v1::Tensor& ProblemTensor(const v1::Problem& problem, const std::string& n
     if (tensor.name() == name) return tensor;
   }
   return v1::Tensor::default_instance();
+}
+
+template <typename Byte>
+std::span<Byte> BytesOf(ElementRange range, size_t element_bytes, std::span<Byte> tensor) {
+  return tensor.subspan(static_cast<size_t>(range.begin) * element_bytes,
+                        static_cast<size_t>(range.end - range.begin) * element_bytes);
 }
 
 // The output as the reference writes it.
@@ -84,7 +92,8 @@ uint64_t DeriveSeed(uint64_t nonce, std::string_view purpose, uint64_t index) {
   return MixBits(state + (index + 1) * kGoldenGamma);
 }
 
-LoadedWork::LoadedWork(LoadedWorkOptions options) : options_(std::move(options)) {
+LoadedWork::LoadedWork(LoadedWorkOptions options)
+    : options_(std::move(options)), halves_(options_.spare_core) {
   for (const TensorShape& tensor : options_.workload.tensors) {
     if (!tensor.is_output) ++input_count_;
   }
@@ -123,12 +132,26 @@ absl::StatusOr<Step> LoadedWork::Load(int candidate_fd, int reference_fd) {
   return Step::kDone;
 }
 
+void LoadedWork::InHalves(const TensorShape& tensor, bool rows, const Pass& pass) {
+  if (tensor.bytes < kHalvedBytesMin) return pass(0, AllElements(tensor));
+  halves_.Run([&](int half) {
+    const ElementRange range = ShareOfElements(tensor, rows, half, 2);
+    if (!range.empty()) pass(half, range);
+  });
+}
+
 absl::StatusOr<Step> LoadedWork::DrawBase(const InputCaseSpec& input_case, uint64_t seed) {
   base_case_ = input_case.name;
   for (size_t i = 0; i < input_count_; ++i) {
     ShowLife();
-    ASSAY_RETURN_IF_ERROR(
-        GenerateInput(problem(), workload(), i, input_case, seed, options_.reference->Buffer(i)));
+    const TensorShape& tensor = workload().tensors[i];
+    const std::span<std::byte> bytes = options_.reference->Buffer(i);
+    std::array<absl::Status, 2> statuses;
+    InHalves(tensor, false, [&](int half, ElementRange range) {
+      statuses[half] = GenerateInputPart(problem(), workload(), i, input_case, seed, range.begin,
+                                         BytesOf(range, DataTypeSize(tensor.dtype), bytes));
+    });
+    for (const absl::Status& status : statuses) ASSAY_RETURN_IF_ERROR(status);
   }
   return RunReference(input_case.name);
 }
@@ -137,8 +160,11 @@ Step LoadedWork::RunReference(const std::string& input_case) {
   GuestSession& reference = *options_.reference;
   for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
     const TensorShape& tensor = workload().tensors[i];
-    PoisonOutput(ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance()),
-                 reference.Buffer(i));
+    const TensorShape shape =
+        ReferenceShape(tensor, ProblemTensor(problem(), tensor.name).tolerance());
+    InHalves(shape, false, [&](int /*half*/, ElementRange range) {
+      PoisonOutput(shape, reference.Buffer(i), range);
+    });
   }
   base_scales_.clear();
   ShowLife();
@@ -283,13 +309,14 @@ std::span<const std::byte> LoadedWork::expected(size_t output) {
 
 // Where the output is right, without what it is expected to be ever lying in memory as a whole.
 std::optional<OutputComparison> LoadedWork::CompareInPassing(size_t output) {
-  if (!pending_.has_value() || !want_[output].empty()) return std::nullopt;
   const size_t index = output_index(output);
+  const std::span<const std::byte> base = options_.reference->Buffer(index);
+  const bool is_base = !pending_.has_value() && want_[output].data() == base.data();
+  if (!is_base && !(pending_.has_value() && want_[output].empty())) return std::nullopt;
   const TensorShape& tensor = workload().tensors[index];
   const v1::TolerancePolicy& policy = ProblemTensor(problem(), tensor.name).tolerance();
   const bool rows = policy.kind() == v1::TolerancePolicy::SCALED && policy.scale_per_row();
-  const std::span<const std::byte> base = options_.reference->Buffer(index);
-  if (rows && tensor.dims.back() * tensor.reference_element_bytes > kRowBytesMax) {
+  if (rows && !is_base && tensor.dims.back() * tensor.reference_element_bytes > kRowBytesMax) {
     return std::nullopt;
   }
   OutputScale whole;
@@ -297,13 +324,23 @@ std::optional<OutputComparison> LoadedWork::CompareInPassing(size_t output) {
     base_scales_.resize(want_.size());
     std::optional<OutputScale>& known = base_scales_[output];
     if (!known.has_value()) known = ScaleOfOutput(tensor, base);
-    whole = known->Times(pending_->scale(index), tensor.dtype);
+    whole = known->Times(is_base ? 1.0 : pending_->scale(index), tensor.dtype);
     if (!whole.ordinary) return std::nullopt;
   }
-  StreamedComparison comparison(policy, tensor, options_.candidate->Buffer(index), whole);
-  pending_->StreamReference(index, base, rows,
-                            [&](std::span<const std::byte> part) { comparison.Take(part); });
-  return comparison.Finish();
+  const std::span<const std::byte> got = options_.candidate->Buffer(index);
+  std::array<std::optional<StreamedComparison>, 2> comparisons;
+  InHalves(tensor, rows, [&](int half, ElementRange range) {
+    StreamedComparison& comparison =
+        comparisons[half].emplace(policy, tensor, got, whole, range.begin);
+    if (is_base) {
+      comparison.Take(BytesOf(range, static_cast<size_t>(tensor.reference_element_bytes), base));
+    } else {
+      pending_->StreamReference(index, base, rows, range,
+                                [&](std::span<const std::byte> part) { comparison.Take(part); });
+    }
+  });
+  if (comparisons[1].has_value()) comparisons[0]->Add(*comparisons[1]);
+  return comparisons[0]->Finish();
 }
 
 void LoadedWork::ExpectTransformed(const DrawnTransform& transform) {
@@ -317,11 +354,16 @@ void LoadedWork::Present(const DrawnTransform* transform) {
     ShowLife();
     const std::span<const std::byte> from = options_.reference->Buffer(i);
     const std::span<std::byte> to = options_.candidate->Buffer(i);
-    if (plain) {
-      std::memcpy(to.data(), from.data(), from.size());
-    } else {
-      transform->ApplyToInput(i, from, to);
-    }
+    const TensorShape& tensor = workload().tensors[i];
+    InHalves(tensor, false, [&](int /*half*/, ElementRange range) {
+      if (plain) {
+        const size_t element_bytes = DataTypeSize(tensor.dtype);
+        const std::span<const std::byte> part = BytesOf(range, element_bytes, from);
+        std::memcpy(BytesOf(range, element_bytes, to).data(), part.data(), part.size());
+      } else {
+        transform->ApplyToInput(i, from, to, range);
+      }
+    });
   }
   plain ? ExpectBase() : ExpectTransformed(*transform);
 }
@@ -341,7 +383,10 @@ Step LoadedWork::Call(GuestCache cache, CallTiming* timing) {
 
 void LoadedWork::PoisonOutputs() {
   for (size_t i = input_count_; i < workload().tensors.size(); ++i) {
-    PoisonOutput(workload().tensors[i], options_.candidate->Buffer(i));
+    const TensorShape& tensor = workload().tensors[i];
+    InHalves(tensor, false, [&](int /*half*/, ElementRange range) {
+      PoisonOutput(tensor, options_.candidate->Buffer(i), range);
+    });
   }
 }
 

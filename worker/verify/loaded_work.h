@@ -29,6 +29,7 @@
 #include "kernels/problem.h"
 #include "kernels/tolerance/tolerance.h"
 #include "worker/guest/guest_session.h"
+#include "worker/verify/two_halves.h"
 
 namespace assay {
 
@@ -55,6 +56,8 @@ struct LoadedWorkOptions {
   std::unique_ptr<GuestSession> reference;
   absl::Duration call_timeout;
   Clock* clock = nullptr;
+  // Idle between calls, so that passes over large tensors may use it beside the caller's; -1: none.
+  int spare_core = -1;
   // Called before each call of a guest and before each tensor is filled or compared; may be empty.
   std::function<void()> show_life;
 };
@@ -144,6 +147,9 @@ class LoadedWork {
  private:
   std::vector<GuestBuffer> Buffers(bool reference) const;
   Step FailReference(std::string message);
+  // Runs `pass` over a tensor, in two shares where it is large; `rows`: no row is cut.
+  using Pass = std::function<void(int half, ElementRange range)>;
+  void InHalves(const TensorShape& tensor, bool rows, const Pass& pass);
   void PoisonOutputs();
   // A value for one element of the candidate's inputs.
   struct Alteration {
@@ -168,6 +174,7 @@ class LoadedWork {
                       v1::Verification* record) const;
 
   LoadedWorkOptions options_;
+  TwoHalves halves_;
   size_t input_count_ = 0;
   // The transform of the content presented last; none for the base itself.
   std::optional<DrawnTransform> pending_;
