@@ -43,7 +43,6 @@ constexpr absl::Duration kReapMax = absl::Seconds(10);
 constexpr absl::Duration kSleepMax = absl::Seconds(1);  // beyond the call's own limit
 // How many looks at a word go between two looks at the clock: about a microsecond.
 constexpr int kSpinsPerClockRead = 64;
-constexpr uint64_t kWarmUpRounds = 24;  // at least, and below twice so many more
 constexpr size_t kSampledWords = 32;
 constexpr int64_t kYieldAfterNs = 300'000;
 constexpr int64_t kOwnWaitMaxNs = 1'000;
@@ -430,7 +429,11 @@ bool Session::Arm(GuestAction action) {
   const uint32_t command = ++command_;
   block.command.store(command, std::memory_order_release);
   (void)syscall(SYS_futex, &block.command, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-  const auto armed = [&] { return block.armed.load(std::memory_order_acquire) == command; };
+  // The system calls above have cooled the code that reads the clock, which takes the time next:
+  // the wait brings it back.
+  const auto armed = [&] {
+    return NowNs() > 0 && block.armed.load(std::memory_order_acquire) == command;
+  };
   return SpinUntil(armed, DeadlineNs(kArmMax), "getting ready for the next call");
 }
 
@@ -441,23 +444,17 @@ std::optional<CallTiming> Session::Handshake(GuestAction action, GuestCache cach
   GuestControlBlock& block = *control_.block;
   PrepareOperands(action, cache);
   const uint64_t turn = SecureRandom64() | 1;  // nobody can answer it ahead of time
-  const uint64_t rounds = kWarmUpRounds + SecureRandom64() % (2 * kWarmUpRounds);
   OutputSample sample(tensors_);
   const ProcessAccounting::Sample own_before = own_accounting_->Read();
   if (!Arm(action)) return std::nullopt;
+  // From here to the next store no time is lost: what a guest computes meanwhile, on inputs that
+  // are all there, is in no account.
   const int64_t armed_ns = NowNs();
   if (once_armed) once_armed();
-  const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
-  // The system calls above have cooled the code of the next lines; a few rounds of it, before the
-  // clock is read, keep that out of the time. Their number is random, so that the guest cannot tell
-  // from it what the runner did meanwhile.
-  for (uint64_t round = 0; round < rounds; ++round) {
-    if (NowNs() < 0 || done()) break;
-    Pause();
-  }
-  const int64_t deadline_ns = DeadlineNs(timeout);
   const int64_t go_ns = NowNs();
   block.go.store(turn, std::memory_order_release);
+  const int64_t deadline_ns = DeadlineNs(timeout);
+  const auto done = [&] { return block.done.load(std::memory_order_acquire) == turn; };
   if (!SpinUntil(done, deadline_ns, "the call")) return std::nullopt;
   const int64_t done_ns = NowNs();
   sample.Take();

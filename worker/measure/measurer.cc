@@ -21,8 +21,10 @@
 namespace assay {
 namespace {
 
+// Altered calls come before one in so many timed ones, at random, and before the last ones where
+// there were fewer than the least by then.
+constexpr uint64_t kTimedCallsPerAltered = 10;
 constexpr int kAlteredCallsMin = 3;
-constexpr uint64_t kBasesPerAlteredCall = 4;  // after them
 constexpr int kWarmupCallsMax = 1'000'000;
 // At most one disturbed sample in five is dropped: when more are disturbed, the machine is noisy,
 // and a result that hides it would be worse than one that says it.
@@ -194,6 +196,8 @@ class Measurement {
         content_.RequireNewBase(false);
         stop = Stop::kNo;
       }
+      altered_call_is_owed_ = stop != Stop::kNo && warm && altered_calls_ < kAlteredCallsMin;
+      if (altered_call_is_owed_) stop = Stop::kNo;
     }
     // Of many, since a busy machine makes any one of them long. On a device an empty call is
     // another kind of call.
@@ -239,7 +243,7 @@ class Measurement {
   // One timed call on fresh content, compared. False as for Sample.
   absl::StatusOr<bool> TimedCall(GuestCache cache, CallTiming* timing,
                                  std::optional<double>* hidden_ns) {
-    if (content_.is_new_base_due() && IsAlteredCallDue()) {
+    if (IsAlteredCallDue()) {
       ASSAY_ASSIGN_OR_RETURN(const bool right, AlteredCall());
       if (!right) return false;
     }
@@ -306,9 +310,9 @@ class Measurement {
     return false;
   }
 
-  // The first few new bases, and some later ones that nobody can foresee.
+  // At any time, so that nobody knows of a call that it will not be one.
   bool IsAlteredCallDue() {
-    return altered_calls_ < kAlteredCallsMin || random_.Below(kBasesPerAlteredCall) == 0;
+    return random_.Below(kTimedCallsPerAltered) == 0 || altered_call_is_owed_;
   }
 
   // What guests did outside of the timed calls of one series. Calls on new bases are counted by
@@ -383,6 +387,7 @@ class Measurement {
   std::vector<double> derived_ns_;
   int call_ = 0;
   int altered_calls_ = 0;
+  bool altered_call_is_owed_ = false;
   MeasureResult result_;
 };
 

@@ -142,7 +142,6 @@ TEST_F(RunnerTest, AStaleAnswerInATimedCallIsRecognised) {
     const RunnerWorkloadReport& work = report.workloads(0);
     EXPECT_FALSE(work.verification().passed());
     EXPECT_EQ(work.stale_source(), "the warm-up");
-    EXPECT_EQ(work.verification().failed_case(), "a call with changed inputs");
   }
 }
 
@@ -311,13 +310,20 @@ TEST_F(RunnerTest, AnAnswerToInputsBeforeTheyChangedIsHiddenWork) {
 }
 
 TEST_F(RunnerTest, AWrongAnswerToChangedInputsIsMerelyWrong) {
-  AddWork("main", 64, true, true);
-  // From the first call after verification and warm-up, in which the inputs change.
-  const RunnerReport report = Run(Computing(
-      [](int call, const Tensors& tensors) { Multiply(tensors, call > 27 ? 2.5f : 3.0f); }));
-  EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
-  EXPECT_EQ(report.workloads(0).reason(), "MISMATCH");
-  EXPECT_EQ(report.workloads(0).verification().failed_case(), "a call with changed inputs");
+  // From some call after verification and warm-up on. Now and then it is one with changed inputs.
+  int altered = 0;
+  for (uint64_t nonce = 1; nonce <= 60; ++nonce) {
+    SCOPED_TRACE(nonce);
+    request_.set_nonce(nonce);
+    request_.clear_work();
+    AddWork("main", 64, true, true);
+    const RunnerReport report = Run(Computing(
+        [](int call, const Tensors& tensors) { Multiply(tensors, call > 30 ? 2.5f : 3.0f); }));
+    EXPECT_FALSE(report.has_candidate_fault()) << report.DebugString();
+    EXPECT_EQ(report.workloads(0).reason(), "MISMATCH");
+    altered += report.workloads(0).verification().failed_case() == "a call with changed inputs";
+  }
+  EXPECT_GT(altered, 0);
 }
 
 TEST_F(RunnerTest, NobodyIsAccusedWhereTheRunnerHadToWait) {

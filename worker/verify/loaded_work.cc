@@ -370,7 +370,14 @@ void LoadedWork::Present(const DrawnTransform* transform) {
 
 Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
   ShowLife();
-  const std::optional<CallTiming> got = options_.candidate->Call(cache, options_.call_timeout);
+  // The changes of CallAltered take time between the guest's readiness and the start of the clock.
+  // As many writes elsewhere keep a guest from telling such calls by that.
+  unchanged_.resize(input_count_ * kAlteredElements);
+  const std::optional<CallTiming> got =
+      options_.candidate->Call(cache, options_.call_timeout, [this] {
+        for (Elsewhere& place : unchanged_) place.value = turns_;
+        ++turns_;
+      });
   if (!got.has_value() || options_.candidate->ended().has_value()) return Step::kCandidateEnded;
   if (timing != nullptr) *timing = *got;
   return Step::kDone;

@@ -183,6 +183,11 @@ class LoadedWork {
   std::vector<std::span<const std::byte>> want_;
   std::vector<std::optional<OutputScale>> base_scales_;  // of the base's outputs, where known
   std::vector<std::pair<uint64_t, std::string>> seen_;   // hashes of outputs, with labels
+  struct alignas(64) Elsewhere {  // a line of its own, as the elements of an input mostly are
+    uint64_t value = 0;
+  };
+  std::vector<Elsewhere> unchanged_;
+  uint64_t turns_ = 0;
   std::string base_case_;
   GuestEnd reference_fault_;
   absl::Duration reference_time_ = absl::ZeroDuration();
