@@ -9,7 +9,7 @@
 // verification (orders, state that is carried, launches left out) need an emulated device, which
 // candidates of the CPU have not.
 //
-//   assay-bench-integrity --guest PATH_OF_ASSAY_GUEST --source ROOT [--rounds 3]
+//   assay-bench-integrity --guest PATH_OF_ASSAY_GUEST --source ROOT [--rounds 3] [--figure softmax]
 //
 // prints one JSON object a line.
 #include <fcntl.h>
@@ -55,6 +55,7 @@ constexpr double kReach = 1.5;
 struct Options {
   std::string guest;
   std::string source;
+  std::string figure;  // the only one; empty: all
   int rounds = 3;
 };
 
@@ -261,6 +262,7 @@ absl::Status Run(const Options& options) {
   guest.memory_bytes_max = limits::kGuestMemoryBytes;
   KeepApart(&guest);
   for (const Case& c : kCases) {
+    if (!options.figure.empty() && options.figure != c.figure) continue;
     ASSAY_RETURN_IF_ERROR(MeasureCase(options, c, builder.get(), guest));
   }
   return absl::OkStatus();
@@ -275,10 +277,11 @@ int main(int argc, char** argv) {
     const std::string_view flag = argv[i];
     if (flag == "--guest") options.guest = argv[i + 1];
     if (flag == "--source") options.source = argv[i + 1];
+    if (flag == "--figure") options.figure = argv[i + 1];
     if (flag == "--rounds") options.rounds = std::max(1, std::atoi(argv[i + 1]));
   }
   if (options.guest.empty() || options.source.empty()) {
-    std::cerr << "usage: assay-bench-integrity --guest PATH --source ROOT [--rounds N]\n";
+    std::cerr << "usage: assay-bench-integrity --guest PATH --source ROOT [--rounds N] [--figure NAME]\n";
     return 2;
   }
   const absl::Status status = assay::bench::Run(options);
