@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "emulator/engine.h"
 #include "emulator/execute/lane_pattern.h"
+#include "emulator/memory/place_locks.h"
 #include "emulator/memory/sync_graph.h"
 #include "emulator/report.h"
 
@@ -73,6 +74,7 @@ struct LaunchState {
   DeviceMemory* const memory;
   uint32_t generation = 1;
   bool races_in_global = true;
+  std::unique_ptr<PlaceLocks> place_locks;  // nullptr: there is one host thread, or nothing to see
   SyncGraph sync;
   FaultLog faults;
   // Each in a cache line of its own: the one is read all the time, the other written often.
