@@ -65,6 +65,7 @@ struct LaunchState {
         arguments(a),
         options(o),
         memory(m),
+        sync_budget(o.sync_bytes_max),
         instructions_left(static_cast<int64_t>(o.instructions_max)),
         cpu_ns_left(o.cpu_ns_max) {}
 
@@ -75,7 +76,8 @@ struct LaunchState {
   uint32_t generation = 1;
   bool races_in_global = true;
   std::unique_ptr<PlaceLocks> place_locks;  // nullptr: there is one host thread, or nothing to see
-  SyncGraph sync;
+  SyncBudget sync_budget;                   // of all sync graphs of the launch
+  SyncGraph sync{&sync_budget};
   FaultLog faults;
   // Each in a cache line of its own: the one is read all the time, the other written often.
   alignas(64) std::atomic<bool> stop{false};

@@ -1,5 +1,5 @@
 // Races between blocks that several host threads run: two blocks that meet at a place are reported
-// once, or not at all, however their steps fall.
+// once, or not at all, however their steps fall; and what is too much to keep track of.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -99,6 +99,53 @@ INSTANTIATE_TEST_SUITE_P(Cases, EnginePairTest, testing::ValuesIn(kPairs),
                          [](const testing::TestParamInfo<PairCase>& info) {
                            return std::string(info.param.name);
                          });
+
+// Two blocks scatter fenced atomics over places of their own, so that nothing orders the two, and
+// then write one word.
+TEST(EngineSyncTest, ALaunchThatFencesTooMuchIsNotAccused) {
+  const std::string ptx = absl::StrCat(kHead, R"(
+.visible .entry kernel(.param .u64 places, .param .u64 word)
+{
+  .reg .pred %p<1>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d0, [places];
+  ld.param.u64 %d1, [word];
+  mov.u32 %r0, %ctaid.x;
+  mul.wide.u32 %d2, %r0, 256;
+  add.u64 %d2, %d0, %d2;
+  mov.u32 %r1, 0;
+NEXT:
+  membar.gl;
+  atom.global.add.u32 %r2, [%d2], 1;
+  add.u64 %d2, %d2, 4;
+  add.u32 %r1, %r1, 1;
+  setp.lt.u32 %p0, %r1, 64;
+  @%p0 bra NEXT;
+  add.u32 %r3, %r0, 1;
+  st.global.u32 [%d1], %r3;
+  ret;
+})");
+  struct Limit {
+    uint64_t bytes;
+    bool watched;
+  };
+  for (const Limit& limit :
+       {Limit{LaunchOptions().sync_bytes_max, true}, Limit{20'000, false}, Limit{0, false}}) {
+    for (const int threads : {1, 2}) {
+      SCOPED_TRACE(absl::StrCat(limit.bytes, " bytes, host threads ", threads));
+      KernelFixture device(ptx);
+      const uint64_t places = device.Put("places", std::vector<uint32_t>(2 * 64, 0));
+      const uint64_t word = device.Put("word", std::vector<uint32_t>(1, 0));
+      LaunchOptions options = GridOf(2, 1);
+      options.threads = threads;
+      options.sync_bytes_max = limit.bytes;
+      const LaunchResult result = device.Run("kernel", KernelArguments::Of(places, word), options);
+      EXPECT_EQ(CountFaults(result.faults), uint64_t{limit.watched}) << Describe(result.faults);
+      EXPECT_EQ(device.Get<uint32_t>(places, 128), std::vector<uint32_t>(128, 1));
+    }
+  }
+}
 
 }  // namespace
 }  // namespace assay::emulator
