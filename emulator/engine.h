@@ -71,6 +71,10 @@ struct LaunchOptions {
   uint64_t clock_offset = 0;
   // CPU time of the launch's host threads together.
   int64_t cpu_ns_max = std::numeric_limits<int64_t>::max();
+  // Of the host's memory, for what its atomics and fences order. Beyond it they count as ordering
+  // everything, so that races may be missed and none is made up. A kernel whose fenced atomics go
+  // to a few thousand places needs far less, and a launch's blocks may take twice as much.
+  uint64_t sync_bytes_max = uint64_t{1} << 30;
 };
 
 struct LaunchResult {

@@ -31,7 +31,8 @@ uint32_t RoundUp(uint32_t value, uint32_t to) { return (value + to - 1) / to * t
 
 }  // namespace
 
-Block::Block(LaunchState* launch, Executor* executor) : launch_(*launch), executor_(*executor) {
+Block::Block(LaunchState* launch, Executor* executor)
+    : launch_(*launch), executor_(*executor), shared_sync_(&launch->sync_budget) {
   const Dim3& dim = launch_.options.block;
   thread_count_ = dim.x * dim.y * dim.z;
   const uint32_t warps = (thread_count_ + kLanes - 1) / kLanes;

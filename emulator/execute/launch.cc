@@ -286,6 +286,7 @@ absl::StatusOr<LaunchResult> Launch(const Program& program, std::span<const std:
   }
   const auto threads = static_cast<int>(
       std::clamp<uint64_t>(blocks, 1, static_cast<uint64_t>(std::max(1, options.threads))));
+  if (threads > 1 && state.races_in_global) state.place_locks = std::make_unique<PlaceLocks>();
   Run run(&state, blocks);
   run.Execute(threads);
   if (state.grid_workspace != 0) ASSAY_RETURN_IF_ERROR(memory->Free(state.grid_workspace));

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "emulator/engine.h"
 #include "emulator/execute/lane_pattern.h"
+#include "emulator/memory/place_locks.h"
 #include "emulator/memory/sync_graph.h"
 #include "emulator/report.h"
 
@@ -64,6 +65,7 @@ struct LaunchState {
         arguments(a),
         options(o),
         memory(m),
+        sync_budget(o.sync_bytes_max),
         instructions_left(static_cast<int64_t>(o.instructions_max)),
         cpu_ns_left(o.cpu_ns_max) {}
 
@@ -73,7 +75,9 @@ struct LaunchState {
   DeviceMemory* const memory;
   uint32_t generation = 1;
   bool races_in_global = true;
-  SyncGraph sync;
+  std::unique_ptr<PlaceLocks> place_locks;  // nullptr: there is one host thread, or nothing to see
+  SyncBudget sync_budget;                   // of all sync graphs of the launch
+  SyncGraph sync{&sync_budget};
   FaultLog faults;
   // Each in a cache line of its own: the one is read all the time, the other written often.
   alignas(64) std::atomic<bool> stop{false};

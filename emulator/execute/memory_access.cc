@@ -121,7 +121,34 @@ bool IsSameValue(const RaceView& view, const RaceConflict& conflict, int lane, u
   return std::memcmp(access.at(lane) + done, value, here) == 0;
 }
 
-// `repeated` are the lanes of `mask` that speak for several which read the same.
+void HoldOffsets(Warp* warp, uint32_t mask, uint64_t base_address, const WarpAccess& access,
+                 PlaceHold* hold) {
+  PlaceLocks* const locks = warp->block->launch().place_locks.get();
+  if (locks == nullptr) return;
+  PlaceSet places;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
+    places.Add(base_address + access.offset[std::countr_zero(rest)]);
+  hold->Take(locks, places);
+}
+
+// Whether reads of whole words of global memory are in order as recorded, without holding them.
+bool AreRecordedReads(Warp* warp, uint32_t mask, uint32_t bytes, const RaceWords& race,
+                      const WarpAccess& access) {
+  RaceView* const view = &StateOf(warp)->global_view;
+  for (uint32_t rest = bytes < 4 ? 0 : mask; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    view->thread = warp->index * kLanes + static_cast<uint32_t>(lane);
+    const uint64_t own = race_internal::Own(*view, false);
+    for (uint32_t done = 0; done < bytes; done += 4) {
+      const uint64_t word = (access.offset[lane] + done) / 4;
+      if (!race_internal::IsRecordedRead(race.words + 2 * word, own, false, *view)) return false;
+    }
+  }
+  return bytes >= 4;
+}
+
+// `repeated` are the lanes of `mask` that speak for several which read the same. Of global memory
+// the caller holds what is written.
 void RecordRaces(Warp* warp, const Op& op, uint32_t mask, uint32_t repeated, uint32_t bytes,
                  AccessKind kind, Space space, const RaceWords& race, uint64_t base_address,
                  const WarpAccess& access) {
@@ -130,6 +157,12 @@ void RecordRaces(Warp* warp, const Op& op, uint32_t mask, uint32_t repeated, uin
   RaceView* const view = space == Space::kShared ? &state->shared_view : &state->global_view;
   if (space == Space::kShared && kind != AccessKind::kLoad)
     ++warp->block->executor().shared_version;
+  PlaceHold hold;
+  if (space == Space::kGlobal && kind == AccessKind::kLoad &&
+      warp->block->launch().place_locks != nullptr) {
+    if (AreRecordedReads(warp, mask, bytes, race, access)) return;
+    HoldOffsets(warp, mask, base_address, access, &hold);
+  }
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const uint64_t offset = access.offset[lane];
@@ -349,6 +382,16 @@ void ReportUninitialized(Warp* warp, const Op& op, int lane, Space space, uint64
 
 }  // namespace
 
+void HoldPlaces(Warp* warp, Space space, uint32_t mask, const uint64_t* addresses,
+                PlaceHold* hold) {
+  PlaceLocks* const locks = warp->block->launch().place_locks.get();
+  if (locks == nullptr || (space != Space::kGlobal && space != Space::kGeneric)) return;
+  PlaceSet places;
+  for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
+    places.Add(addresses[std::countr_zero(rest)]);
+  hold->Take(locks, places);
+}
+
 void ComputeAddresses(const Warp* warp, const Op& op, uint64_t* addresses) {
   const uint64_t displacement = op.data;
   if (op.a == kNoRegister) {
@@ -389,6 +432,7 @@ bool PrepareGlobal(Warp* warp, const Op& op, uint32_t mask, const uint64_t* addr
   if (Reads(kind) && !AllInitialized(slot->initialized, mask, bytes, *access)) return false;
   CountGlobal(warp, mask, bytes, kind, *access);
   if (!slot->skip_race) {
+    if (Writes(kind)) HoldOffsets(warp, mask, slot->address, *access, &access->hold);
     RecordRaces(warp, op, mask, 0, bytes, kind, Space::kGlobal, {slot->race, slot->byte_race},
                 slot->address, *access);
   }
@@ -485,6 +529,8 @@ bool LoadLane(Warp* warp, const Op& op, int lane, Space space, uint64_t address,
 
 bool StoreLane(Warp* warp, const Op& op, int lane, Space space, uint64_t address, uint32_t bytes,
                const void* value) {
+  PlaceHold hold;
+  HoldPlaces(warp, space, 1, &address, &hold);
   std::byte* const host =
       PrepareLane(warp, op, lane, space, address, bytes, AccessKind::kStore, value);
   if (host == nullptr) return false;

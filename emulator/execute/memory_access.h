@@ -8,6 +8,7 @@
 
 #include "emulator/execute/lanes.h"
 #include "emulator/execute/launch_state.h"
+#include "emulator/memory/place_locks.h"
 #include "emulator/ptx/module.h"
 
 namespace assay::emulator {
@@ -36,6 +37,7 @@ struct WarpAccess {
   // already is no race.
   const std::byte* values = nullptr;
   alignas(64) uint64_t offset[kLanes];  // of the lanes of the mask; the others repeat one of them
+  PlaceHold hold;                       // of a store to global memory, until it is done
   std::byte* at(int lane) const { return base + offset[lane]; }
 };
 
@@ -58,11 +60,15 @@ bool PrepareGlobal(Warp* warp, const Op& op, uint32_t mask, const uint64_t* addr
 bool PrepareShared(Warp* warp, const Op& op, uint32_t mask, const uint64_t* addresses,
                    uint32_t bytes, AccessKind kind, WarpAccess* access);
 
+// Keeps the launch's other host threads from the places in global memory that lanes of `mask` are
+// about to write, until `hold` goes.
+void HoldPlaces(Warp* warp, Space space, uint32_t mask, const uint64_t* addresses, PlaceHold* hold);
+
 // Which space a generic address is in, and the address there. Global when it is in no window.
 Space SplitGeneric(uint64_t* address);
 
 // One lane, with a report of whatever is wrong: nullptr then. Marks and records as the whole-warp
-// forms do. `value` is what a store writes.
+// forms do. `value` is what a store writes. Whoever writes asks HoldPlaces first.
 std::byte* PrepareLane(Warp* warp, const Op& op, int lane, Space space, uint64_t address,
                        uint32_t bytes, AccessKind kind, const void* value);
 

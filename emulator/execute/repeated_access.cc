@@ -147,17 +147,57 @@ bool PrepareShared(Warp* warp, uint32_t mask, uint64_t start, uint32_t bytes, La
   return true;
 }
 
+void HoldRuns(PlaceLocks* locks, uint64_t start, const LanePattern& pattern, PlaceHold* hold) {
+  PlaceSet places;
+  for (uint32_t i = 0; i < pattern.run_count; ++i)
+    places.AddRange(start + pattern.runs[i].from, pattern.runs[i].bytes);
+  hold->Take(locks, places);
+}
+
+// Asks one check of race_run.h of every run until one says no.
+template <auto kCheck>
+bool AllRuns(const AllocationSlot& slot, const WarpState& warp, uint64_t offset,
+             const LanePattern& pattern) {
+  return EachRun(slot.race, offset, pattern,
+                 [&](uint64_t* words, uint32_t count, const uint8_t* owner) {
+                   return kCheck(words, count, owner, warp.global_view);
+                 });
+}
+
+bool CheckGlobalReads(const AllocationSlot& slot, const WarpState& warp, uint64_t offset,
+                      const LanePattern& pattern) {
+  PlaceHold hold;
+  if (PlaceLocks* const locks = warp.block->launch().place_locks.get(); locks != nullptr) {
+    if (AllRuns<IsRecordedGlobalRun>(slot, warp, offset, pattern)) return true;
+    HoldRuns(locks, slot.address + offset, pattern, &hold);
+  }
+  return AllRuns<ReadGlobalRun>(slot, warp, offset, pattern);
+}
+
+// `hold` has the places when it is true and there are others to keep away.
+bool CheckGlobalWrites(const AllocationSlot& slot, const WarpState& warp, uint64_t offset,
+                       const LanePattern& pattern, PlaceHold* hold) {
+  if (PlaceLocks* const locks = warp.block->launch().place_locks.get(); locks != nullptr) {
+    HoldRuns(locks, slot.address + offset, pattern, hold);
+    // What was recorded and has not been written yet must not be seen.
+    if (!AllRuns<MayWriteGlobalRun>(slot, warp, offset, pattern)) {
+      hold->Release();
+      return false;
+    }
+  }
+  return AllRuns<WriteGlobalRun>(slot, warp, offset, pattern);
+}
+
+// `hold` is nullptr for loads.
 template <bool kStore>
 bool CheckGlobal(const AllocationSlot& slot, const WarpState& warp, uint64_t offset, uint32_t bytes,
-                 const LanePattern& pattern) {
+                 const LanePattern& pattern, PlaceHold* hold) {
   if (!kStore && !IsInitialized(slot.initialized, offset, pattern)) return false;
   if (!slot.skip_race) {
     if (bytes < 4) return false;
-    const auto check = [&](uint64_t* words, uint32_t count, const uint8_t* owner) {
-      return kStore ? WriteGlobalRun(words, count, owner, warp.global_view)
-                    : ReadGlobalRun(words, count, owner, warp.global_view);
-    };
-    if (!EachRun(slot.race, offset, pattern, check)) return false;
+    if (!(kStore ? CheckGlobalWrites(slot, warp, offset, pattern, hold)
+                 : CheckGlobalReads(slot, warp, offset, pattern)))
+      return false;
   }
   if (kStore) MarkInitialized(slot.initialized, offset, pattern);
   return true;
@@ -165,12 +205,12 @@ bool CheckGlobal(const AllocationSlot& slot, const WarpState& warp, uint64_t off
 
 template <bool kStore>
 bool PrepareGlobal(Warp* warp, const Op& op, uint32_t mask, uint64_t start, uint32_t bytes,
-                   LanePattern* pattern, RepeatedAccess* access) {
+                   LanePattern* pattern, RepeatedAccess* access, PlaceHold* hold) {
   const AllocationSlot* const slot = FindSlot(warp, op, start);
   if (slot == nullptr || (kStore && !slot->writable)) return false;
   const uint64_t offset = start - slot->address;
   if (pattern->shared || pattern->span > slot->bytes - offset) return false;
-  if (!CheckGlobal<kStore>(*slot, *StateOf(warp), offset, bytes, *pattern)) return false;
+  if (!CheckGlobal<kStore>(*slot, *StateOf(warp), offset, bytes, *pattern, hold)) return false;
   Counters& counters = warp->block->executor().counters;
   const uint64_t asked = static_cast<uint64_t>(std::popcount(mask)) * bytes;
   (kStore ? counters.global_store_bytes : counters.global_load_bytes) += asked;
@@ -182,14 +222,15 @@ bool PrepareGlobal(Warp* warp, const Op& op, uint32_t mask, uint64_t start, uint
 
 template <bool kStore>
 bool Prepare(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t bytes,
-             RepeatedAccess* access) {
+             RepeatedAccess* access, PlaceHold* hold) {
   if (space != Space::kShared && space != Space::kGlobal && space != Space::kConst) return false;
   uint64_t start = 0;
   LanePattern* const pattern = FindPattern(warp, op, mask, bytes, &start);
   if (pattern == nullptr || (kStore && pattern->repeated != 0)) return false;
-  const bool passed = space == Space::kShared
-                          ? PrepareShared<kStore>(warp, mask, start, bytes, pattern, access)
-                          : PrepareGlobal<kStore>(warp, op, mask, start, bytes, pattern, access);
+  const bool passed =
+      space == Space::kShared
+          ? PrepareShared<kStore>(warp, mask, start, bytes, pattern, access)
+          : PrepareGlobal<kStore>(warp, op, mask, start, bytes, pattern, access, hold);
   if (!passed) return false;
   pattern->changes = 0;
   access->pattern = pattern;
@@ -200,12 +241,12 @@ bool Prepare(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t byte
 
 bool PrepareRepeatedLoad(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t bytes,
                          RepeatedAccess* access) {
-  return Prepare<false>(warp, op, mask, space, bytes, access);
+  return Prepare<false>(warp, op, mask, space, bytes, access, nullptr);
 }
 
 bool PrepareRepeatedStore(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t bytes,
-                          RepeatedAccess* access) {
-  return Prepare<true>(warp, op, mask, space, bytes, access);
+                          RepeatedAccess* access, PlaceHold* hold) {
+  return Prepare<true>(warp, op, mask, space, bytes, access, hold);
 }
 
 }  // namespace assay::emulator

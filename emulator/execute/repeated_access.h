@@ -8,6 +8,7 @@
 
 #include "emulator/execute/lane_pattern.h"
 #include "emulator/execute/lanes.h"
+#include "emulator/memory/place_locks.h"
 #include "emulator/ptx/module.h"
 
 namespace assay::emulator {
@@ -21,11 +22,11 @@ struct RepeatedAccess {
 // True when the lanes of `mask` may load, or store, `bytes` each at the addresses of `op` in
 // global, const or shared memory, and every check was passed: counted, recorded and marked like
 // PrepareGlobal and PrepareShared, which are to be asked otherwise. A store has no two lanes at one
-// place then.
+// place then, and `hold` has its places until it is done.
 bool PrepareRepeatedLoad(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t bytes,
                          RepeatedAccess* access);
 bool PrepareRepeatedStore(Warp* warp, const Op& op, uint32_t mask, Space space, uint32_t bytes,
-                          RepeatedAccess* access);
+                          RepeatedAccess* access, PlaceHold* hold);
 
 }  // namespace assay::emulator
 

@@ -122,11 +122,17 @@ inline bool IsOrdered(uint64_t word, const RaceView& view) {
   return true;
 }
 
+// The summary of readers of several blocks.
+inline uint64_t ManyReaders(const RaceView& view) {
+  return PackStamp(
+      {.kind = Accessors::kBlock, .block = kManyBlocks, .generation = view.generation});
+}
+
 // The summary of earlier readers and one more, or several lanes.
 inline uint64_t MergeReader(uint64_t word, const RaceView& view, Accessors who) {
   const RaceStamp s = UnpackStamp(word);
   if (s.block != view.block) {
-    return PackStamp({0, 0, Accessors::kBlock, false, kManyBlocks, view.generation});
+    return ManyReaders(view);
   }
   if (who == Accessors::kThread && s.kind == Accessors::kThread && s.thread == view.thread)
     return Own(view, false);
@@ -179,6 +185,19 @@ inline RaceConflict ReadPlace(uint64_t* words, const RaceView& view, Accessors w
   const uint64_t now = alone ? Own(view, false, who) : MergeReader(reader, view, who);
   if (now != reader) Store(&words[1], now);
   return conflict;
+}
+
+// Whether a read of all 4 bytes of global memory, whose stamp would be `own`, races with nothing
+// and leaves nothing to record. `several` lanes read it. Others may write meanwhile
+// (place_locks.h): the readers are looked at first, so that whoever writes after the second look
+// finds them as they were found here.
+inline bool IsRecordedRead(const uint64_t* words, uint64_t own, bool several,
+                           const RaceView& view) {
+  const uint64_t reader =
+      std::atomic_ref(*const_cast<uint64_t*>(&words[1])).load(std::memory_order_acquire);
+  if (reader != own && (reader != ManyReaders(view) || view.uncertain)) return false;
+  const uint64_t writer = Load(&words[0]);
+  return IsOld(writer, view) || (writer == own && !several);
 }
 
 // Looks, and records nothing.

@@ -117,12 +117,38 @@ inline bool WriteSharedRun(uint64_t* words, uint32_t count, const uint8_t* owner
   return true;
 }
 
-// The same for global memory, which other host threads access too.
+// The same for global memory. Where several host threads run the launch, the caller holds the
+// places (place_locks.h), but for IsRecordedGlobalRun.
+//
+// Whether reads race with nothing and leave nothing to record.
+inline bool IsRecordedGlobalRun(const uint64_t* words, uint32_t count, const uint8_t* owner,
+                                const RaceView& view) {
+  using namespace race_internal;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (!IsRecordedRead(words + 2 * size_t{i}, OwnerStamp(view, owner[i]), owner[i] > 31, view))
+      return false;
+  }
+  return true;
+}
+
+// Whether WriteGlobalRun will pass, which may have recorded a part where it does not.
+inline bool MayWriteGlobalRun(const uint64_t* words, uint32_t count, const uint8_t* owner,
+                              const RaceView& view) {
+  using namespace race_internal;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint64_t own = OwnerStamp(view, owner[i]);
+    const uint64_t writer = Load(&words[2 * size_t{i}]);
+    const uint64_t reader = Load(&words[2 * size_t{i} + 1]);
+    if ((writer != own && !IsOld(writer, view)) || (reader != own && !IsOld(reader, view)))
+      return false;
+  }
+  return true;
+}
+
 inline bool ReadGlobalRun(uint64_t* words, uint32_t count, const uint8_t* owner,
                           const RaceView& view) {
   using namespace race_internal;
-  const uint64_t many =
-      PackStamp({.kind = Accessors::kBlock, .block = kManyBlocks, .generation = view.generation});
+  const uint64_t many = ManyReaders(view);
   for (uint32_t i = 0; i < count; ++i) {
     const uint64_t own = OwnerStamp(view, owner[i]);
     const uint64_t writer = Load(&words[2 * size_t{i}]);

@@ -1,6 +1,7 @@
 #include "emulator/memory/sync_graph.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace assay::emulator {
@@ -9,10 +10,41 @@ namespace {
 // Releases and acquired locations looked at before a search is given up.
 constexpr size_t kSearchMax = 200'000;
 
+// About what entries take of the host's memory, with hash tables, growing vectors and the
+// allocator's own.
+constexpr uint64_t kLocationBytes = 256;
+constexpr uint64_t kReleaseBytes = 320;  // and its clocks
+constexpr uint64_t kBlockBytes = 64;
+constexpr uint64_t kSetBytes = 96;  // and its locations
+
 }  // namespace
+
+bool SyncGraph::Pay(uint64_t bytes) {
+  if (!budget_.Take(bytes)) {
+    GiveUp();
+    return false;
+  }
+  paid_ += bytes;
+  return true;
+}
+
+void SyncGraph::GiveUp() {
+  Forget();
+  given_up_ = true;
+}
+
+void SyncGraph::Forget() {
+  locations_.clear();
+  blocks_.clear();
+  budget_.Give(paid_);
+  paid_ = 0;
+}
 
 void SyncGraph::Release(uint64_t address, uint32_t block, std::span<const uint32_t> known) {
   const absl::MutexLock lock(&mutex_);
+  if (given_up_) return;
+  empty_.store(false, std::memory_order_relaxed);
+  if (!locations_.contains(address) && !Pay(kLocationBytes)) return;
   std::unique_ptr<Location>& location = locations_[address];
   if (location == nullptr) location = std::make_unique<Location>();
   const auto acquired = blocks_.find(block);
@@ -23,10 +55,10 @@ void SyncGraph::Release(uint64_t address, uint32_t block, std::span<const uint32
     if (acquired != blocks_.end()) last.acquired = acquired->second;
     return;
   }
+  if (!Pay(kReleaseBytes + known.size() * sizeof(uint32_t))) return;
   location->by_block[block].push_back(location->releases.size());
   location->releases.push_back({block, std::vector<uint32_t>(known.begin(), known.end()),
                                 acquired == blocks_.end() ? nullptr : acquired->second});
-  empty_.store(false, std::memory_order_relaxed);
 }
 
 void SyncGraph::Acquire(uint64_t address, uint32_t block) {
@@ -35,17 +67,25 @@ void SyncGraph::Acquire(uint64_t address, uint32_t block) {
   if (found == locations_.end()) return;
   Location* const location = found->second.get();
   if (location->releases.back().block != block) location->seen = location->releases.size();
+  if (!blocks_.contains(block) && !Pay(kBlockBytes)) return;
   std::shared_ptr<const AcquiredSet>& set = blocks_[block];
-  auto next = set == nullptr ? std::make_shared<AcquiredSet>() : nullptr;
+  size_t count = 1;
   if (set != nullptr) {
-    const auto same = std::find_if(set->begin(), set->end(),
+    const auto same = std::find_if(set->all.begin(), set->all.end(),
                                    [&](const Acquired& a) { return a.location == location; });
-    if (same != set->end() && same->count == location->releases.size()) return;
-    next = std::make_shared<AcquiredSet>(*set);
-    std::erase_if(*next, [&](const Acquired& a) { return a.location == location; });
+    if (same != set->all.end() && same->count == location->releases.size()) return;
+    count = set->all.size() + static_cast<size_t>(same == set->all.end());
   }
-  next->push_back({location, location->releases.size()});
-  set = std::move(next);
+  const uint64_t bytes = kSetBytes + count * sizeof(Acquired);
+  if (!budget_.Take(bytes)) return GiveUp();
+  const auto next = std::make_shared<AcquiredSet>(&budget_, bytes);
+  next->all.reserve(count);
+  if (set != nullptr) {
+    std::copy_if(set->all.begin(), set->all.end(), std::back_inserter(next->all),
+                 [&](const Acquired& a) { return a.location != location; });
+  }
+  next->all.push_back({location, location->releases.size()});
+  set = next;
 }
 
 bool SyncGraph::HoldsDirectly(const Acquired& acquired, uint32_t from_block, uint32_t warp,
@@ -65,9 +105,10 @@ bool SyncGraph::IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock,
                           uint32_t to_block) const {
   if (empty()) return false;
   const absl::MutexLock lock(&mutex_);
+  if (given_up_) return true;
   const auto start = blocks_.find(to_block);
   if (start == blocks_.end()) return false;
-  std::vector<Acquired> open(start->second->begin(), start->second->end());
+  std::vector<Acquired> open = start->second->all;
   size_t steps = 0;
   for (const Acquired& acquired : open) {
     if (HoldsDirectly(acquired, from_block, warp, clock, &steps)) return true;
@@ -82,7 +123,7 @@ bool SyncGraph::IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock,
       if (++steps > kSearchMax) return true;
       const ReleaseRecord& release = acquired.location->releases[from];
       if (release.acquired == nullptr) continue;
-      for (const Acquired& next : *release.acquired) {
+      for (const Acquired& next : release.acquired->all) {
         if (HoldsDirectly(next, from_block, warp, clock, &steps)) return true;
         if (steps > kSearchMax) return true;
         if (const auto it = seen.find(next.location); it == seen.end() || it->second < next.count)
@@ -95,8 +136,8 @@ bool SyncGraph::IsOrdered(uint32_t from_block, uint32_t warp, uint32_t clock,
 
 void SyncGraph::Clear() {
   const absl::MutexLock lock(&mutex_);
-  locations_.clear();
-  blocks_.clear();
+  Forget();
+  given_up_ = false;
   empty_.store(true, std::memory_order_relaxed);
 }
 

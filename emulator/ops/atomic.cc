@@ -148,6 +148,8 @@ void Atomic(Warp* warp, const Op& op, uint32_t mask) {
   const T* const c = op.c == kNoRegister ? b : Lanes<T>(warp, op.c);
   T* const out = op.dst == kNoRegister ? nullptr : Lanes<T>(warp, op.dst);
   const bool releases = (op.extra & kReleases) != 0 || StateOf(warp)->fenced;
+  PlaceHold hold;
+  HoldPlaces(warp, given, mask, addresses, &hold);
   EachLaneInSomeOrder(warp, mask, [&](int lane) {
     uint64_t address = addresses[lane];
     const Space space = given == Space::kGeneric ? SplitGeneric(&address) : given;

@@ -174,6 +174,8 @@ bool WriteLanes(Warp* warp, const Op& op, uint32_t mask, uint32_t bytes, AccessK
   for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
     const int lane = std::countr_zero(rest);
     const std::byte* const value = packed + static_cast<size_t>(lane) * bytes;
+    PlaceHold hold;
+    HoldPlaces(warp, space, 1u << lane, addresses, &hold);
     std::byte* const to = PrepareLane(warp, op, lane, space, addresses[lane], bytes, kind, value);
     if (to == nullptr) return false;
     std::memcpy(to, value, bytes);
@@ -189,8 +191,9 @@ void Store(Warp* warp, const Op& op, uint32_t mask) {
   const AccessKind kind =
       (op.extra & kVolatile) != 0 ? AccessKind::kVolatileStore : AccessKind::kStore;
   RepeatedAccess again;
+  PlaceHold hold;
   if (kind == AccessKind::kStore &&
-      PrepareRepeatedStore(warp, op, mask, SpaceOf(op), bytes, &again)) {
+      PrepareRepeatedStore(warp, op, mask, SpaceOf(op), bytes, &again, &hold)) {
     return PutLanes<W, D>(warp, mask, registers, vector, again);
   }
   alignas(64) std::byte packed[kLanes * 32];
