@@ -21,7 +21,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #if defined(__x86_64__)
@@ -79,7 +81,16 @@ void HandleFault(int signal_number, siginfo_t* info, void* context) {
   Report(GuestFaultKind::kSignal, "");
 }
 
-void HandleNoMemory() { Report(GuestFaultKind::kMemoryLimit, "operator new failed"); }
+// Of an exception that nobody catches. One who asks for memory and can do without it goes on.
+void HandleTerminate() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    Report(GuestFaultKind::kMemoryLimit, "operator new failed");
+  } catch (...) {
+  }
+  std::abort();
+}
 
 void InstallHandlers() {
   const size_t bytes = kAlternateStackBytes + 2 * kPageBytes;
@@ -100,7 +111,7 @@ void InstallHandlers() {
   for (const int signal_number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP}) {
     if (sigaction(signal_number, &action, nullptr) != 0) FailSetup("sigaction");
   }
-  std::set_new_handler(HandleNoMemory);
+  std::set_terminate(HandleTerminate);
 }
 
 GuestControlBlock* MapControlBlock() {
