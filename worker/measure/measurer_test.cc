@@ -262,6 +262,33 @@ TEST_F(RunnerTest, WhatNoiseMayExplainAccusesNobody) {
   }
 }
 
+// Less than a single call tells, in all of them.
+TEST_F(RunnerTest, ALittleHiddenWorkInEveryCallIsSeenByItsMedian) {
+  AddWork("main", 64, true, true);
+  const struct {
+    double hidden_ns;
+    double noise_ns;  // of every fourth empty call
+    bool hides;
+  } rows[] = {{700, 0, false}, {1'500, 0, true}, {2'900, 0, true}, {2'900, 6'000, false}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.hidden_ns);
+    FakeGuestPlan reference = TripleReference();
+    reference.empty_outside_ns = [&](int call, GuestCache) {
+      return call % 4 == 0 ? 2'000 + row.noise_ns : 2'000;
+    };
+    FakeGuestPlan candidate = TripleCandidate();
+    candidate.timing = [&](int) {
+      CallTiming timing;
+      timing.duration_ns = 4'000;
+      timing.outside_ns = 2'000 + row.hidden_ns;
+      return timing;
+    };
+    const RunnerReport report = Run(candidate, reference);
+    EXPECT_EQ(report.candidate_fault().kind() == GuestFault::HIDDEN_WORK, row.hides)
+        << report.DebugString();
+  }
+}
+
 // A machine that takes its time over the first empty call has not broken its timer.
 TEST_F(RunnerTest, ALongEmptyCallMakesNoTimeImpossible) {
   AddWork("main", 64, true, true);
