@@ -106,6 +106,8 @@ absl::Status AccessControl::Load() {
   ASSAY_ASSIGN_OR_RETURN(const auto unfinished, options_.store->ListUnfinished());
   absl::MutexLock lock(&mutex_);
   for (const UnfinishedEvaluation& item : unfinished) {
+    // The server asked for a second run, not the token that it carries on.
+    if (!item.evaluation.confirms().empty()) continue;
     Entry* const entry = FindToken(item.evaluation.creator());
     if (entry == nullptr) continue;
     entry->unfinished.insert(std::hash<std::string>()(item.evaluation.name()));

@@ -394,22 +394,30 @@ void FakeStore::SettleFirstRun(const Record& second, absl::Time time) {
     if (one.agreement == Agreement::kAgrees) first->confirmed.insert(one.workload);
     if (one.agreement == Agreement::kContradicts) first->contradicted.insert(one.workload);
   }
-  const std::string note =
+  std::string note =
       DisputeNote(second.stored.evaluation.name(), second.stored.evaluation.outcome(), agreements);
+  if (note.empty()) note = OpenNote(second.stored.evaluation, agreements);
   if (!note.empty()) AddNote(note, time, &evaluation);
 }
 
 void FakeStore::RecordAttemptEnd(AttemptEnd end, StoreDone<v1::Evaluation> done) {
   Enqueue<v1::Evaluation>(std::move(done), [this, end = std::move(end)] {
-    return Change(end.evaluation,
-                  [&](Record* record) { return ApplyAttemptEnd(end, &record->stored); });
+    return Change(end.evaluation, [&](Record* record) -> absl::Status {
+      ASSAY_RETURN_IF_ERROR(ApplyAttemptEnd(end, &record->stored));
+      if (end.final) SettleFirstRun(*record, end.time);
+      return absl::OkStatus();
+    });
   });
 }
 
 void FakeStore::RecordCancel(std::string evaluation, absl::Time time,
                              StoreDone<v1::Evaluation> done) {
   Enqueue<v1::Evaluation>(std::move(done), [this, evaluation = std::move(evaluation), time] {
-    return Change(evaluation, [&](Record* record) { return ApplyCancel(time, &record->stored); });
+    return Change(evaluation, [&](Record* record) -> absl::Status {
+      ASSAY_RETURN_IF_ERROR(ApplyCancel(time, &record->stored));
+      SettleFirstRun(*record, time);
+      return absl::OkStatus();
+    });
   });
 }
 
