@@ -86,6 +86,7 @@ class Closure {
       if (section.name != ".interp") continue;
       const std::string loader(section.bytes.substr(0, section.bytes.find('\0')));
       ASSAY_RETURN_IF_ERROR(Bind(loader));
+      names_.insert(loader.substr(loader.rfind('/') + 1));  // whoever needs it has it
     }
     for (const std::string_view name : image.needed) {
       if (const absl::Status added = AddLibrary(std::string(name)); !added.ok()) {
@@ -153,12 +154,12 @@ absl::StatusOr<Binds> ProgramFiles(const std::string& binary,
                                    const std::vector<std::string>& libraries) {
   using Key = std::pair<std::string, std::vector<std::string>>;
   static absl::Mutex mutex(absl::kConstInit);
-  static std::map<Key, absl::StatusOr<Binds>>* const kept =
-      new std::map<Key, absl::StatusOr<Binds>>();
+  static std::map<Key, Binds>* const kept = new std::map<Key, Binds>();
   const absl::MutexLock lock(&mutex);
   const auto found = kept->find({binary, libraries});
   if (found != kept->end()) return found->second;
-  return kept->insert({{binary, libraries}, Find(binary, libraries)}).first->second;
+  ASSAY_ASSIGN_OR_RETURN(Binds binds, Find(binary, libraries));
+  return kept->insert({{binary, libraries}, std::move(binds)}).first->second;
 }
 
 }  // namespace assay
