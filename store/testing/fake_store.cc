@@ -428,14 +428,16 @@ void FakeStore::RecordWorker(v1::Worker worker, StoreDone<bool> done) {
   });
 }
 
-void FakeStore::CreateToken(StoredToken token, StoreDone<v1::Token> done) {
-  Enqueue<v1::Token>(std::move(done),
-                     [this, token = std::move(token)]() -> absl::StatusOr<v1::Token> {
-                       if (!tokens_.try_emplace(token.token.name(), token).second) {
-                         return TokenExists(token.token.name());
-                       }
-                       return token.token;
-                     });
+void FakeStore::CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) {
+  Enqueue<v1::Token>(
+      std::move(done),
+      [this, token = std::move(token), event = std::move(event)]() -> absl::StatusOr<v1::Token> {
+        if (!tokens_.try_emplace(token.token.name(), token).second) {
+          return TokenExists(token.token.name());
+        }
+        AddAccessEvent(event);
+        return token.token;
+      });
 }
 
 void FakeStore::RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) {
@@ -451,12 +453,16 @@ void FakeStore::RevokeToken(std::string name, absl::Time time, StoreDone<v1::Tok
 }
 
 void FakeStore::RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) {
-  Enqueue<v1::AccessEvent>(
-      std::move(done), [this, event = std::move(event)]() -> absl::StatusOr<v1::AccessEvent> {
-        access_events_.push_back(event.event);
-        access_events_.back().set_number(static_cast<int64_t>(access_events_.size()));
-        return access_events_.back();
-      });
+  Enqueue<v1::AccessEvent>(std::move(done),
+                           [this, event = std::move(event)]() -> absl::StatusOr<v1::AccessEvent> {
+                             return AddAccessEvent(event);
+                           });
+}
+
+const v1::AccessEvent& FakeStore::AddAccessEvent(const NewAccessEvent& event) {
+  access_events_.push_back(event.event);
+  access_events_.back().set_number(static_cast<int64_t>(access_events_.size()));
+  return access_events_.back();
 }
 
 }  // namespace assay
