@@ -10,6 +10,8 @@
 
 namespace assay {
 
+class Clock;
+
 struct ServerOptions {
   std::string data_directory;
   std::string listen = "127.0.0.1:7400";  // port 0: any free one
@@ -24,6 +26,7 @@ struct ServerOptions {
   bool insecure_listen = false;
   std::string create_admin_token;  // not empty: create this one, print its secret, end
   bool help = false;
+  Clock* clock = nullptr;  // for tests; null: the machine's
 };
 
 // `arguments` without the program's name; "--name value" and "--name=value". INVALID_ARGUMENT names

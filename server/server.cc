@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -47,6 +48,9 @@ constexpr size_t kMessageMemoryBytes = size_t{1} << 30;
 // Calls in flight are short and watches are ended first; what still stands then, the long polls of
 // workers, is cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
+
+// How long after its token an open stream may last.
+constexpr absl::Duration kExpiryCheckInterval = absl::Milliseconds(250);
 
 constexpr const char* kServiceNames[] = {
     "assay.v1.ProblemService",           "assay.v1.CandidateService", "assay.v1.EvaluationService",
@@ -89,16 +93,41 @@ class Publisher {
   std::thread thread_;  // last: it uses the rest
 };
 
+// Ends the streams of tokens that expire, which no call and no message would.
+class StreamGuard {
+ public:
+  StreamGuard(AccessControl* access, WatchHub* watches)
+      : access_(access), watches_(watches), thread_([this] { Run(); }) {}
+
+  ~StreamGuard() {
+    stop_.Notify();
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    while (!stop_.WaitForNotificationWithTimeout(kExpiryCheckInterval)) {
+      if (access_->TakeExpiredStreams()) watches_->CheckAccess();
+    }
+  }
+
+  AccessControl* const access_;
+  WatchHub* const watches_;
+  absl::Notification stop_;
+  std::thread thread_;  // last: it uses the rest
+};
+
 std::string HostOf(const std::string& listen) { return listen.substr(0, listen.rfind(':')); }
 
 }  // namespace
 
 // In order of construction; destroyed in reverse.
 struct AssayServer::Parts {
+  explicit Parts(Clock* clock) : clock(clock) {}
   // A scrape must not meet half of the parts.
   ~Parts() { metrics.StopExposing(); }
 
-  Clock* clock = SystemClock();
+  Clock* const clock;
   Metrics metrics{kVersion};
   // Before the store: its last writes still report here.
   std::unique_ptr<AccessControl> access;
@@ -115,6 +144,7 @@ struct AssayServer::Parts {
   std::vector<std::unique_ptr<grpc::Service>> services;
   std::unique_ptr<grpc::Server> server;
   std::unique_ptr<Publisher> publisher;
+  std::unique_ptr<StreamGuard> stream_guard;
 
   absl::Status OpenStore(const ServerOptions& options);
   absl::Status StartAccess(const ServerOptions& options);
@@ -267,7 +297,7 @@ void AssayServer::Parts::SetServing(bool serving) {
 absl::StatusOr<std::unique_ptr<AssayServer>> AssayServer::Start(const ServerOptions& options) {
   ASSAY_RETURN_IF_ERROR(CheckListen(options));
   ASSAY_ASSIGN_OR_RETURN(const auto credentials, MakeListenCredentials(options));
-  auto parts = std::make_unique<Parts>();
+  auto parts = std::make_unique<Parts>(options.clock != nullptr ? options.clock : SystemClock());
   ASSAY_RETURN_IF_ERROR(parts->OpenStore(options));
   ASSAY_RETURN_IF_ERROR(parts->StartAccess(options));
   if (!options.problems_directory.empty()) {
@@ -284,6 +314,7 @@ absl::StatusOr<std::unique_ptr<AssayServer>> AssayServer::Start(const ServerOpti
   }
   ASSAY_ASSIGN_OR_RETURN(const int port, parts->Bind(options.listen, credentials));
   parts->SetServing(true);
+  parts->stream_guard = std::make_unique<StreamGuard>(parts->access.get(), &parts->watches);
   if (!options.publish_path.empty()) {
     parts->publisher = std::make_unique<Publisher>(parts->store.get(), options.publish_path,
                                                    absl::Seconds(options.publish_interval_seconds));
@@ -302,6 +333,7 @@ void AssayServer::Shutdown() {
   if (parts_ == nullptr) return;
   parts_->metrics.StopExposing();
   parts_->publisher.reset();
+  parts_->stream_guard.reset();
   parts_->SetServing(false);
   parts_->watches.Shutdown();
   parts_->server->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);

@@ -124,4 +124,31 @@ std::string DisputeNote(std::string_view confirmation, const v1::Outcome& second
                       "). Submit again for another try.");
 }
 
+std::string OpenNote(const v1::Evaluation& second,
+                     const std::vector<WorkloadAgreement>& agreements) {
+  std::string end;
+  switch (second.state()) {
+    case v1::FAILED: {
+      const v1::ErrorDetail& error = second.infrastructure_error();
+      end = absl::StrCat("failed ", second.attempt_count(), " times, last with ",
+                         error.reason().empty() ? error.code() : error.reason());
+      break;
+    }
+    case v1::CANCELLED:
+      end = "was cancelled";
+      break;
+    case v1::SUCCEEDED:
+      for (const WorkloadAgreement& one : agreements) {
+        if (one.agreement != Agreement::kUnknown) return "";
+      }
+      end = absl::StrCat("was judged ", v1::Verdict_Name(second.outcome().verdict()), " ",
+                         second.outcome().reason(), ", which says nothing of it");
+      break;
+    default:
+      return "";
+  }
+  return absl::StrCat("Not confirmed: the second run, ", second.name(), ", ", end,
+                      ". Submit again for another try.");
+}
+
 }  // namespace assay

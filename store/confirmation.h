@@ -50,6 +50,11 @@ std::vector<WorkloadAgreement> CompareRuns(const v1::Outcome& first, const v1::O
 std::string DisputeNote(std::string_view confirmation, const v1::Outcome& second,
                         const std::vector<WorkloadAgreement>& agreements);
 
+// For the first run's message, when its second run has come to an end that says nothing of it: a
+// failure, a cancellation or a verdict that blames something else. Empty otherwise.
+std::string OpenNote(const v1::Evaluation& second,
+                     const std::vector<WorkloadAgreement>& agreements);
+
 }  // namespace assay
 
 #endif  // ASSAY_STORE_CONFIRMATION_H_

@@ -206,8 +206,9 @@ class Store {
                             StoreDone<v1::Evaluation> done) = 0;
   // Inserts or replaces; calibrations of its devices are kept for ever under their names.
   virtual void RecordWorker(v1::Worker worker, StoreDone<bool> done) = 0;
-  // ALREADY_EXISTS with reason TOKEN_EXISTS for a known name.
-  virtual void CreateToken(StoredToken token, StoreDone<v1::Token> done) = 0;
+  // With the event that tells of it, both or neither. ALREADY_EXISTS with reason TOKEN_EXISTS for a
+  // known name, without an event.
+  virtual void CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) = 0;
   // Sets revoke_time, unless it is set. NOT_FOUND with reason TOKEN_NOT_FOUND.
   virtual void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) = 0;
   // Gives it the next number.

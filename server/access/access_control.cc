@@ -78,6 +78,10 @@ std::string Wait(absl::Duration wait) {
   return absl::FormatDuration(absl::Ceil(wait, absl::Milliseconds(10)));
 }
 
+absl::Time ExpiryOf(const v1::Token& token) {
+  return absl::FromUnixNanos(ToUnixNanos(token.expire_time()));
+}
+
 int OrDefault(int value, int fallback) { return value > 0 ? value : fallback; }
 
 }  // namespace
@@ -106,6 +110,8 @@ absl::Status AccessControl::Load() {
   ASSAY_ASSIGN_OR_RETURN(const auto unfinished, options_.store->ListUnfinished());
   absl::MutexLock lock(&mutex_);
   for (const UnfinishedEvaluation& item : unfinished) {
+    // The server asked for a second run, not the token that it carries on.
+    if (!item.evaluation.confirms().empty()) continue;
     Entry* const entry = FindToken(item.evaluation.creator());
     if (entry == nullptr) continue;
     entry->unfinished.insert(std::hash<std::string>()(item.evaluation.name()));
@@ -215,7 +221,7 @@ absl::Status AccessControl::CheckStanding(const Entry& entry) const {
         "TOKEN_REVOKED",
         absl::StrCat(token.name(), " was revoked; ask an administrator for another"));
   }
-  const absl::Time expires = absl::FromUnixNanos(ToUnixNanos(token.expire_time()));
+  const absl::Time expires = ExpiryOf(token);
   if (token.has_expire_time() && options_.clock->Now() >= expires) {
     return Unauthenticated(
         "TOKEN_EXPIRED",
@@ -274,8 +280,7 @@ absl::Status AccessControl::Recheck(const CallAccess& call) {
   return standing.ok() ? standing : Count(standing);
 }
 
-void AccessControl::End(const CallAccess& call, absl::StatusCode code, AccessAnswer answer) {
-  if (!call.is_recorded) return answer(absl::OkStatus());
+NewAccessEvent AccessControl::MakeRecord(const CallAccess& call, absl::StatusCode code) const {
   NewAccessEvent record;
   record.refused = call.is_refused;
   v1::AccessEvent& event = record.event;
@@ -285,6 +290,12 @@ void AccessControl::End(const CallAccess& call, absl::StatusCode code, AccessAns
   event.set_method(call.method);
   event.set_resource(call.resource);
   event.set_code(absl::StatusCodeToString(code));
+  return record;
+}
+
+void AccessControl::End(const CallAccess& call, absl::StatusCode code, AccessAnswer answer) {
+  if (!call.is_recorded) return answer(absl::OkStatus());
+  NewAccessEvent record = MakeRecord(call, code);
   if (!call.is_refused) {
     options_.store->RecordAccessEvent(
         std::move(record), [this, method = call.method,
@@ -339,13 +350,25 @@ absl::Status AccessControl::AddStream(const CallAccess& call) {
                                         "lists of evaluations instead"));
   }
   ++entry->streams;
+  if (entry->token.has_expire_time()) stream_ends_.emplace(ExpiryOf(entry->token), entry);
   return absl::OkStatus();
 }
 
 void AccessControl::RemoveStream(const CallAccess& call) {
   absl::MutexLock lock(&mutex_);
   Entry* const entry = FindToken(call.token);
-  if (entry != nullptr && entry->streams > 0) --entry->streams;
+  if (entry == nullptr || entry->streams == 0 || --entry->streams > 0) return;
+  stream_ends_.erase({ExpiryOf(entry->token), entry});
+}
+
+bool AccessControl::TakeExpiredStreams() {
+  absl::MutexLock lock(&mutex_);
+  bool found = false;
+  while (!stream_ends_.empty() && stream_ends_.begin()->first <= options_.clock->Now()) {
+    stream_ends_.erase(stream_ends_.begin());
+    found = true;
+  }
+  return found;
 }
 
 absl::Status AccessControl::AddCandidateBytes(const std::string& token, size_t bytes) {

@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "base/limits.h"
 #include "server/access/rate_limit.h"
 
@@ -34,6 +36,7 @@ class Token;
 class Clock;
 class Store;
 struct AccessRule;
+struct NewAccessEvent;
 struct StoredToken;
 
 // What is known of a call when it arrives.
@@ -102,6 +105,10 @@ class AccessControl {
   // OK while the token of the call is neither revoked nor expired. For calls that take long.
   absl::Status Recheck(const CallAccess& call);
 
+  // What End writes of a call, for those who write it together with what the call does. A call that
+  // was recorded so is no longer `is_recorded`.
+  NewAccessEvent MakeRecord(const CallAccess& call, absl::StatusCode code) const;
+
   // Records the call if it has to be, and calls `answer` exactly once: for what was done after the
   // record is durable, on any thread, and with reason ACCESS_UNRECORDED when it could not be
   // written; for the rest at once and with OK.
@@ -111,6 +118,9 @@ class AccessControl {
   // TOO_MANY_WATCHERS. Callers without a token share what the server has.
   absl::Status AddStream(const CallAccess& call);
   void RemoveStream(const CallAccess& call);
+  // Whether a token with open streams has expired since the last call: they are to look at it
+  // (WatchHub::CheckAccess).
+  bool TakeExpiredStreams();
 
   // Counts bytes of new candidates to a token: RESOURCE_EXHAUSTED with reason QUOTA_EXCEEDED when
   // it stores more than it may. A token that is empty or unknown has no quota.
@@ -157,6 +167,8 @@ class AccessControl {
   mutable absl::Mutex mutex_;
   std::map<std::string, std::unique_ptr<Entry>, std::less<>> tokens_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Entry*> by_digest_ ABSL_GUARDED_BY(mutex_);
+  // When tokens with open streams expire.
+  std::set<std::pair<absl::Time, const Entry*>> stream_ends_ ABSL_GUARDED_BY(mutex_);
   Addresses addresses_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, Addresses::iterator> by_host_ ABSL_GUARDED_BY(mutex_);
   AccessCounters counters_ ABSL_GUARDED_BY(mutex_);

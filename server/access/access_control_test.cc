@@ -43,7 +43,8 @@ class AccessControlTest : public ::testing::Test {
   std::string Create(const v1::Token& token) {
     const std::string secret = NewSecret();
     const StoredToken stored{token, SecretDigest(secret)};
-    store_.CreateToken(stored, [](const absl::StatusOr<v1::Token>& token) { EXPECT_OK(token); });
+    store_.CreateToken(stored, {},
+                       [](const absl::StatusOr<v1::Token>& token) { EXPECT_OK(token); });
     store_.RunPending();
     if (access_ != nullptr) access_->PutToken(stored);
     return secret;
@@ -171,6 +172,50 @@ TEST_F(AccessControlTest, SaysWhyATokenDoesNotHold) {
   EXPECT_EQ(counters.refusals[3], 1);
 }
 
+TEST_F(AccessControlTest, KnowsWhenTheTokenOfAnOpenStreamExpires) {
+  Start(true);
+  std::vector<std::shared_ptr<CallAccess>> calls;
+  for (const char* id : {"first", "second", "endless"}) {
+    v1::Token token = MakeToken(id, v1::Token::READ);
+    const absl::Duration life = absl::Seconds(10 * static_cast<int>(calls.size() + 1));
+    if (id[0] != 'e') *token.mutable_expire_time() = ToTimestamp(clock_.Now() + life);
+    calls.push_back(Begin("WatchEvaluation", Create(token)));
+    ASSERT_OK(calls.back()->refusal);
+    ASSERT_OK(access_->AddStream(*calls.back()));
+    ASSERT_OK(access_->AddStream(*calls.back()));
+    access_->RemoveStream(*calls.back());
+  }
+  EXPECT_FALSE(access_->TakeExpiredStreams());
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_TRUE(access_->TakeExpiredStreams());
+  EXPECT_FALSE(access_->TakeExpiredStreams()) << "told once";
+  access_->RemoveStream(*calls[0]);
+  // Without an open stream there is nothing to end.
+  access_->RemoveStream(*calls[1]);
+  clock_.Advance(absl::Seconds(10));
+  EXPECT_FALSE(access_->TakeExpiredStreams());
+  access_->RemoveStream(*calls[2]);
+}
+
+TEST_F(AccessControlTest, ASecondRunCountsToNobody) {
+  Start(true);
+  v1::Token small = MakeToken("small", v1::Token::SUBMIT);
+  small.set_unfinished_evaluations_max(2);
+  Create(small);
+  store_.CreateProblem(testing::MakeProblem("gelu"), [](const auto& p) { EXPECT_OK(p); });
+  NewEvaluation own = testing::MakeEvaluation("own");
+  own.evaluation.set_creator("tokens/small");
+  NewEvaluation second = testing::MakeEvaluation("second");
+  second.evaluation.set_creator("tokens/small");
+  second.evaluation.set_confirms("evaluations/first");
+  store_.CreateEvaluations({own, second}, [](const auto& created) { EXPECT_OK(created); });
+  store_.RunPending();
+  Start(true);
+  EXPECT_OK(access_->AddUnfinished("tokens/small", {"evaluations/a"}));
+  EXPECT_THAT(access_->AddUnfinished("tokens/small", {"evaluations/b"}),
+              HasReason("QUOTA_EXCEEDED"));
+}
+
 TEST_F(AccessControlTest, AWorkerShowsACertificateOrAToken) {
   Start(/*tokens=*/false, /*certificates=*/true);
   const std::string work = Create(MakeToken("w", v1::Token::WORK));
@@ -296,7 +341,7 @@ TEST_F(AccessControlTest, RecordsActsBeforeTheirAnswerAndRefusalsWithoutWaiting)
   store_.RunPending();
   ASSERT_OK_AND_ASSIGN(const auto listed, store_.ListAccessEvents({}));
   const std::vector<v1::AccessEvent>& events = listed.items;
-  ASSERT_EQ(events.size(), 2u);
+  ASSERT_EQ(events.size(), 4u);  // and those of the tokens
   EXPECT_EQ(events[0].token(), "tokens/r");
   EXPECT_EQ(events[0].peer(), "ipv4:10.0.0.8:1");
   EXPECT_EQ(events[0].code(), "PERMISSION_DENIED");
@@ -309,7 +354,7 @@ TEST_F(AccessControlTest, RecordsActsBeforeTheirAnswerAndRefusalsWithoutWaiting)
   }
   // Reading is no act, and done within one's scope it leaves no trace.
   EXPECT_OK(Call("GetProblem", read));
-  EXPECT_EQ(Events().size(), 2u);
+  EXPECT_EQ(Events().size(), 4u);
   // What is not in the log is not acknowledged.
   store_.FailNextWrite(absl::ResourceExhaustedError("disk full"));
   const auto lost = Begin("DrainWorker", admin);

@@ -103,14 +103,15 @@ class AccessServiceImpl final : public v1::AccessService::CallbackService {
       }
       const std::string secret = NewSecret();
       StoredToken stored{*std::move(token), SecretDigest(secret)};
+      // Or a name would be used up by a token that nobody was given.
       services_.store->CreateToken(
-          stored, [this, call, stored, secret, response](absl::StatusOr<v1::Token> created) {
-            if (created.ok()) {
-              services_.access->PutToken(stored);
-              response->mutable_token()->Swap(&*created);
-              response->set_secret(secret);
-            }
-            call.Finish(created.status());
+          stored, call.MakeRecord(),
+          [this, call, stored, secret, response](absl::StatusOr<v1::Token> created) {
+            if (!created.ok()) return call.Finish(created.status());
+            services_.access->PutToken(stored);
+            response->mutable_token()->Swap(&*created);
+            response->set_secret(secret);
+            call.FinishRecorded();
           });
     });
   }
@@ -206,12 +207,10 @@ absl::StatusOr<std::string> CreateAdminToken(const std::string& name, Clock* clo
   record.event.set_method("assay-server --create-admin-token");
   record.event.set_resource(token.name());
   record.event.set_code(absl::StatusCodeToString(absl::StatusCode::kOk));
-  ASSAY_RETURN_IF_ERROR(Await<v1::Token>([&](StoreDone<v1::Token> done) {
-                          store->CreateToken({token, SecretDigest(secret)}, std::move(done));
-                        }).status());
-  ASSAY_RETURN_IF_ERROR(Await<v1::AccessEvent>([&](StoreDone<v1::AccessEvent> done) {
-                          store->RecordAccessEvent(record, std::move(done));
-                        }).status());
+  ASSAY_RETURN_IF_ERROR(
+      Await<v1::Token>([&](StoreDone<v1::Token> done) {
+        store->CreateToken({token, SecretDigest(secret)}, record, std::move(done));
+      }).status());
   return secret;
 }
 

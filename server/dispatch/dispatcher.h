@@ -26,6 +26,9 @@ namespace assay {
 template <typename T>
 using DispatchDone = std::function<void(absl::StatusOr<T>)>;
 
+// A second run gets so many times the attempts of others, for nobody waits who could ask again.
+inline constexpr int kSecondRunTries = 3;
+
 struct DispatcherOptions {
   Clock* clock = nullptr;
   Store* store = nullptr;

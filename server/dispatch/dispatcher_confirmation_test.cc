@@ -81,6 +81,43 @@ TEST_F(DispatcherConfirmationTest, ASecondRunSurvivesARestartAndStillPrefersAnot
   EXPECT_EQ(Poll(second), ConfirmationName(created.name()));
 }
 
+TEST_F(DispatcherConfirmationTest, ASecondRunThatFailsIsAskedAgainAndThenTheFirstSaysSo) {
+  const v1::Evaluation created = Create("e1");
+  std::string session = Register("only");
+  Complete(session, Lease(session).ref(), testing::MakeOutcome("small", 100));
+  const std::string second = ConfirmationName(created.name());
+  const int tries = kSecondRunTries * DispatcherOptions().attempts_max;
+  for (int attempt = 1; attempt <= tries; ++attempt) {
+    EXPECT_EQ(store_.GetEvaluation(second, false)->state(), v1::QUEUED) << attempt;
+    if (attempt == 5) {  // the count survives a restart
+      core_.reset();
+      Start();
+      session = Register("only");
+    }
+    const iv1::Lease lease = Lease(session);
+    ASSERT_EQ(lease.ref().evaluation(), second);
+    EXPECT_EQ(lease.attempt(), attempt);
+    iv1::AbandonLeaseRequest request;
+    request.set_session(session);
+    *request.mutable_ref() = lease.ref();
+    request.mutable_error()->set_code("UNAVAILABLE");
+    request.mutable_error()->set_reason("GUEST_LOST");
+    Answer<iv1::AbandonLeaseResponse> answer;
+    core_->Abandon(request, answer.Done());
+    Settle();
+    ASSERT_OK(*answer);
+    clock_.Advance(absl::Hours(2));  // any backoff and any quarantine
+    core_->Tick();
+    Settle();
+    session = Register("only");
+  }
+  EXPECT_EQ(store_.GetEvaluation(second, false)->state(), v1::FAILED);
+  EXPECT_EQ(First().confirmation(), v1::LeaderboardEntry::PENDING);
+  EXPECT_THAT(store_.GetEvaluation(created.name(), false)->outcome().message(),
+              ::testing::HasSubstr(
+                  absl::StrCat(second, ", failed ", tries, " times, last with GUEST_LOST")));
+}
+
 TEST_F(DispatcherConfirmationTest, AFullQueueIsLeftToClients) {
   confirm_while_queued_max_ = 3;
   core_.reset();

@@ -85,13 +85,15 @@ bool IsStage(const std::string& stage) {
 
 QueueLease ToLease(const internal::v1::LeaseRef& ref) { return {ref.evaluation(), ref.fence()}; }
 
-QueueItem ToItem(const v1::Evaluation& evaluation, int64_t fence, absl::Time now) {
+QueueItem ToItem(const v1::Evaluation& evaluation, int64_t fence, int attempts_max,
+                 absl::Time now) {
   QueueItem item;
   item.evaluation = evaluation.name();
   item.device_class = evaluation.device_class();
   item.priority = evaluation.priority();
   item.fence = fence;
   item.attempts = evaluation.attempt_count();
+  item.attempts_max = evaluation.confirms().empty() ? attempts_max : kSecondRunTries * attempts_max;
   item.age = std::max(now - FromProto(evaluation.create_time()), absl::ZeroDuration());
   item.worker = evaluation.worker();
   return item;
@@ -150,7 +152,7 @@ absl::Status DispatcherCore::Load() {
     row.description = std::make_shared<const v1::Worker>(std::move(worker));
   }
   for (UnfinishedEvaluation& entry : unfinished) {
-    QueueItem item = ToItem(entry.evaluation, entry.fence, now);
+    QueueItem item = ToItem(entry.evaluation, entry.fence, options_.attempts_max, now);
     const auto first_worker = first_workers.find(item.evaluation);
     if (first_worker != first_workers.end()) item.other_than = first_worker->second;
     if (entry.evaluation.state() != v1::RUNNING) {
@@ -200,7 +202,8 @@ void DispatcherCore::Enqueue(const std::vector<v1::Evaluation>& evaluations) {
     absl::MutexLock lock(&mutex_);
     if (stopped_) return;  // durable: the next start finds them
     for (const v1::Evaluation& evaluation : evaluations) {
-      if (evaluation.state() == v1::QUEUED) queue_.Enqueue(ToItem(evaluation, 0, now), mono);
+      if (evaluation.state() != v1::QUEUED) continue;
+      queue_.Enqueue(ToItem(evaluation, 0, options_.attempts_max, now), mono);
     }
     Collect(&out);
   }
@@ -210,7 +213,7 @@ void DispatcherCore::Enqueue(const std::vector<v1::Evaluation>& evaluations) {
 void DispatcherCore::EnqueueConfirmation(const std::optional<v1::Evaluation>& confirmation,
                                          const std::string& worker, Outbox* out) {
   if (stopped_ || !confirmation.has_value() || confirmation->state() != v1::QUEUED) return;
-  QueueItem item = ToItem(*confirmation, 0, options_.clock->Now());
+  QueueItem item = ToItem(*confirmation, 0, options_.attempts_max, options_.clock->Now());
   item.other_than = worker;
   queue_.Enqueue(item, Mono());
   Collect(out);

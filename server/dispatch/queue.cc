@@ -130,6 +130,7 @@ DispatchQueue::Item* DispatchQueue::AddItem(const QueueItem& input, absl::Durati
   item->created = now - input.age;
   item->state = State::kResyncing;  // counted nowhere; the caller sets the real one
   item->attempts = input.attempts;
+  item->attempts_max = input.attempts_max > 0 ? input.attempts_max : options_.attempts_max;
   item->fence = input.fence;
   item->other_than = input.other_than;
   item->any_worker_from = item->created + options_.other_worker_wait;
@@ -269,7 +270,7 @@ void DispatchQueue::EndLease(Item* item, const AttemptError& error, Blame blame,
   SetItemState(item, State::kEnding);
   item->write_failures = 0;
   lease.error = error;
-  lease.final = IsFinalStep(error, item->attempts, options_.attempts_max);
+  lease.final = IsFinalStep(error, item->attempts, item->attempts_max);
   if (blame != Blame::kNone && !error.code.empty() &&
       std::count(item->failed_on.begin(), item->failed_on.end(), worker->name) == 0) {
     item->failed_on.push_back(worker->name);

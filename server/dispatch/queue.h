@@ -67,6 +67,7 @@ struct QueueItem {
   int64_t fence = 0;         // the stored one
   int attempts = 0;          // counted attempts that ended without an outcome
   absl::Duration age;        // since creation
+  int attempts_max = 0;      // 0: as of the options
   std::string worker;        // of the last lease; empty: none yet
   // A worker that gets it only when no other active one offers the class, or all others stayed
   // busy for `other_worker_wait`. Empty: none.
@@ -323,7 +324,8 @@ class DispatchQueue {
     uint64_t sequence = 0;
     absl::Duration created;
     State state = State::kReady;
-    int attempts = 0;        // counted ends
+    int attempts = 0;  // counted ends
+    int attempts_max = 0;
     int returns = 0;         // uncounted ends
     int write_failures = 0;  // of the current write
     int64_t fence = 0;

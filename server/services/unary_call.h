@@ -16,6 +16,7 @@
 #include "server/grpc_status.h"
 #include "server/metrics.h"
 #include "server/services/context.h"
+#include "store/store.h"
 
 namespace assay {
 
@@ -94,6 +95,14 @@ class UnaryCall {
     const absl::Status queued = executor->Submit(std::move(work));
     if (!queued.ok()) Finish(queued);
     return reactor;
+  }
+
+  // For calls that are always recorded, and whose work and record the store writes as one: what to
+  // write of a call that ends well. FinishRecorded then adds no other.
+  NewAccessEvent MakeRecord() const { return access_->MakeRecord(*caller_, absl::StatusCode::kOk); }
+  void FinishRecorded() const {
+    caller_->is_recorded = false;
+    Finish(absl::OkStatus());
   }
 
   // Whether somebody in particular calls; without tokens nobody does.

@@ -11,12 +11,39 @@
 namespace assay {
 namespace {
 
+// The event with its number.
+absl::StatusOr<v1::AccessEvent> InsertAccessEvent(WriteContext& context,
+                                                  const NewAccessEvent& event, int64_t kept_max) {
+  const std::string proto = event.event.SerializeAsString();
+  {
+    ASSAY_ASSIGN_OR_RETURN(
+        ScopedStatement insert,
+        context.db.Cached("INSERT INTO access_events (refused, proto) VALUES (?1, ?2)"));
+    insert->BindInt(1, event.refused ? 1 : 0);
+    insert->BindBlob(2, proto);
+    ASSAY_RETURN_IF_ERROR(insert->Run());
+  }
+  v1::AccessEvent recorded = event.event;
+  recorded.set_number(context.db.last_insert_id());
+  ASSAY_ASSIGN_OR_RETURN(
+      ScopedStatement trim,
+      context.db.Cached("DELETE FROM access_events WHERE refused = ?1 AND number <="
+                        " (SELECT number FROM access_events WHERE refused = ?1"
+                        " ORDER BY number DESC LIMIT 1 OFFSET ?2)"));
+  trim->BindInt(1, event.refused ? 1 : 0);
+  trim->BindInt(2, kept_max);
+  ASSAY_RETURN_IF_ERROR(trim->Run());
+  return recorded;
+}
+
 class CreateToken : public ResultOperation<v1::Token> {
  public:
-  CreateToken(StoredToken token, StoreDone<v1::Token> done)
+  CreateToken(StoredToken token, NewAccessEvent event, int64_t kept_max, StoreDone<v1::Token> done)
       : ResultOperation(std::move(done)),
         token_(std::move(token)),
-        proto_(token_.token.SerializeAsString()) {}
+        proto_(token_.token.SerializeAsString()),
+        event_(std::move(event)),
+        kept_max_(kept_max) {}
 
  protected:
   absl::Status ApplyTo(WriteContext& context, absl::StatusOr<v1::Token>* result) override {
@@ -28,17 +55,20 @@ class CreateToken : public ResultOperation<v1::Token> {
     insert->BindText(2, token_.digest);
     insert->BindBlob(3, proto_);
     ASSAY_RETURN_IF_ERROR(insert->Run());
-    if (context.db.changes() == 1) {
-      *result = token_.token;
-    } else {
+    if (context.db.changes() != 1) {
       *result = TokenExists(token_.token.name());
+      return absl::OkStatus();
     }
+    ASSAY_RETURN_IF_ERROR(InsertAccessEvent(context, event_, kept_max_).status());
+    *result = token_.token;
     return absl::OkStatus();
   }
 
  private:
   const StoredToken token_;
   const std::string proto_;
+  const NewAccessEvent event_;
+  const int64_t kept_max_;
 };
 
 class RevokeToken : public ResultOperation<v1::Token> {
@@ -85,26 +115,7 @@ class RecordAccessEvent : public ResultOperation<v1::AccessEvent> {
 
  protected:
   absl::Status ApplyTo(WriteContext& context, absl::StatusOr<v1::AccessEvent>* result) override {
-    const std::string proto = event_.event.SerializeAsString();
-    {
-      ASSAY_ASSIGN_OR_RETURN(
-          ScopedStatement insert,
-          context.db.Cached("INSERT INTO access_events (refused, proto) VALUES (?1, ?2)"));
-      insert->BindInt(1, event_.refused ? 1 : 0);
-      insert->BindBlob(2, proto);
-      ASSAY_RETURN_IF_ERROR(insert->Run());
-    }
-    v1::AccessEvent recorded = event_.event;
-    recorded.set_number(context.db.last_insert_id());
-    ASSAY_ASSIGN_OR_RETURN(
-        ScopedStatement trim,
-        context.db.Cached("DELETE FROM access_events WHERE refused = ?1 AND number <="
-                          " (SELECT number FROM access_events WHERE refused = ?1"
-                          " ORDER BY number DESC LIMIT 1 OFFSET ?2)"));
-    trim->BindInt(1, event_.refused ? 1 : 0);
-    trim->BindInt(2, kept_max_);
-    ASSAY_RETURN_IF_ERROR(trim->Run());
-    *result = std::move(recorded);
+    ASSAY_ASSIGN_OR_RETURN(*result, InsertAccessEvent(context, event_, kept_max_));
     return absl::OkStatus();
   }
 
@@ -115,8 +126,10 @@ class RecordAccessEvent : public ResultOperation<v1::AccessEvent> {
 
 }  // namespace
 
-std::unique_ptr<WriteOperation> NewCreateToken(StoredToken token, StoreDone<v1::Token> done) {
-  return std::make_unique<CreateToken>(std::move(token), std::move(done));
+std::unique_ptr<WriteOperation> NewCreateToken(StoredToken token, NewAccessEvent event,
+                                               int64_t kept_max, StoreDone<v1::Token> done) {
+  return std::make_unique<CreateToken>(std::move(token), std::move(event), kept_max,
+                                       std::move(done));
 }
 std::unique_ptr<WriteOperation> NewRevokeToken(std::string name, absl::Time time,
                                                StoreDone<v1::Token> done) {

@@ -79,6 +79,7 @@ absl::StatusOr<std::optional<v1::Evaluation>> ConfirmIfFirst(WriteContext& conte
 absl::Status SettleFirstRun(WriteContext& context, const LoadedEvaluation& second,
                             absl::Time time) {
   const v1::Evaluation& confirmation = second.stored.evaluation;
+  if (confirmation.confirms().empty()) return absl::OkStatus();
   ASSAY_ASSIGN_OR_RETURN(LoadedEvaluation first, LoadEvaluation(context, confirmation.confirms()));
   // Of another version of the problem it says nothing.
   if (first.id == 0 || first.refs.problem_version != second.refs.problem_version) {
@@ -92,7 +93,8 @@ absl::Status SettleFirstRun(WriteContext& context, const LoadedEvaluation& secon
     ASSAY_RETURN_IF_ERROR(SetStanding(context, first.id, one.workload,
                                       one.agreement == Agreement::kAgrees, confirmation.name()));
   }
-  const std::string note = DisputeNote(confirmation.name(), confirmation.outcome(), agreements);
+  std::string note = DisputeNote(confirmation.name(), confirmation.outcome(), agreements);
+  if (note.empty()) note = OpenNote(confirmation, agreements);
   if (note.empty()) return absl::OkStatus();
   AddNote(note, time, &evaluation);
   return SaveEvaluation(context, first);

@@ -92,9 +92,11 @@ class RecordAttemptEnd : public ChangeEvaluation {
       : ChangeEvaluation(end.evaluation, std::move(done)), end_(std::move(end)) {}
 
  protected:
-  absl::Status Change(WriteContext&, LoadedEvaluation* loaded, absl::Status* refusal) override {
+  absl::Status Change(WriteContext& context, LoadedEvaluation* loaded,
+                      absl::Status* refusal) override {
     *refusal = ApplyAttemptEnd(end_, &loaded->stored);
-    return absl::OkStatus();
+    if (!refusal->ok() || !end_.final) return absl::OkStatus();
+    return SettleFirstRun(context, *loaded, end_.time);
   }
 
  private:
@@ -107,9 +109,11 @@ class RecordCancel : public ChangeEvaluation {
       : ChangeEvaluation(std::move(name), std::move(done)), time_(time) {}
 
  protected:
-  absl::Status Change(WriteContext&, LoadedEvaluation* loaded, absl::Status* refusal) override {
+  absl::Status Change(WriteContext& context, LoadedEvaluation* loaded,
+                      absl::Status* refusal) override {
     *refusal = ApplyCancel(time_, &loaded->stored);
-    return absl::OkStatus();
+    if (!refusal->ok()) return absl::OkStatus();
+    return SettleFirstRun(context, *loaded, time_);
   }
 
  private:
@@ -170,9 +174,8 @@ absl::Status RecordCompletion::ApplyTo(WriteContext& context,
   ASSAY_RETURN_IF_ERROR(InsertResults(context, loaded));
   CompletionRecord record;
   v1::Evaluation& evaluation = loaded.stored.evaluation;
-  if (!evaluation.confirms().empty()) {
-    ASSAY_RETURN_IF_ERROR(SettleFirstRun(context, loaded, completion_.time));
-  } else if (completion_.may_confirm && !IsSuspect(parts_.outcome)) {
+  ASSAY_RETURN_IF_ERROR(SettleFirstRun(context, loaded, completion_.time));
+  if (completion_.may_confirm && !IsSuspect(parts_.outcome)) {
     ASSAY_ASSIGN_OR_RETURN(record.confirmation,
                            ConfirmIfFirst(context, loaded, results_, completion_));
   }

@@ -69,8 +69,9 @@ class SqliteStore : public Store {
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override {
     writer_.Enqueue(NewRecordWorker(std::move(worker), std::move(done)));
   }
-  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override {
-    writer_.Enqueue(NewCreateToken(std::move(token), std::move(done)));
+  void CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) override {
+    writer_.Enqueue(
+        NewCreateToken(std::move(token), std::move(event), access_events_max_, std::move(done)));
   }
   void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override {
     writer_.Enqueue(NewRevokeToken(std::move(name), time, std::move(done)));

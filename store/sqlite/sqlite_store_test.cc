@@ -279,7 +279,7 @@ TEST_F(SqliteStoreTest, ThePublishedCopyHasNoTokensAndNoAccessEvents) {
   StoredToken token;
   token.token.set_name("tokens/ci-of-the-secret-team");
   token.digest = "digest-that-stays-here";
-  ASSERT_OK(Await<v1::Token>([&](auto done) { store->CreateToken(token, std::move(done)); }));
+  ASSERT_OK(Await<v1::Token>([&](auto done) { store->CreateToken(token, {}, std::move(done)); }));
   ASSERT_OK(Await<v1::AccessEvent>([&](auto done) {
     store->RecordAccessEvent({Event("event-that-stays-here")}, std::move(done));
   }));

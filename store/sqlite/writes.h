@@ -33,7 +33,9 @@ std::unique_ptr<WriteOperation> NewRecordAttemptEnd(AttemptEnd end, StoreDone<v1
 std::unique_ptr<WriteOperation> NewRecordCancel(std::string evaluation, absl::Time time,
                                                 StoreDone<v1::Evaluation> done);
 std::unique_ptr<WriteOperation> NewRecordWorker(v1::Worker worker, StoreDone<bool> done);
-std::unique_ptr<WriteOperation> NewCreateToken(StoredToken token, StoreDone<v1::Token> done);
+// Keeps the newest `kept_max` events of the event's kind.
+std::unique_ptr<WriteOperation> NewCreateToken(StoredToken token, NewAccessEvent event,
+                                               int64_t kept_max, StoreDone<v1::Token> done);
 std::unique_ptr<WriteOperation> NewRevokeToken(std::string name, absl::Time time,
                                                StoreDone<v1::Token> done);
 // Keeps the newest `kept_max` events of its kind.
@@ -123,7 +125,7 @@ absl::StatusOr<std::optional<v1::Evaluation>> ConfirmIfFirst(WriteContext& conte
                                                              const LoadedEvaluation& first,
                                                              const std::vector<ResultRow>& results,
                                                              const Completion& completion);
-// `second`, a second run, has completed: what it says of the first is written to the first.
+// `second` is final: if it is a second run, what it says of the first is written to the first.
 absl::Status SettleFirstRun(WriteContext& context, const LoadedEvaluation& second, absl::Time time);
 
 absl::Status InsertLogs(WriteContext& context, int64_t evaluation_id, std::string_view build_log,

@@ -20,7 +20,9 @@ absl::StatusOr<v1::Token> Create(Store& store, const std::string& name) {
   token.token.add_scopes(v1::Token::SUBMIT);
   token.token.set_requests_per_second(7);
   token.digest = "digest of " + name;
-  return Await<v1::Token>([&](auto done) { store.CreateToken(token, std::move(done)); });
+  NewAccessEvent event;
+  event.event.set_resource("made " + name);
+  return Await<v1::Token>([&](auto done) { store.CreateToken(token, event, std::move(done)); });
 }
 
 absl::StatusOr<v1::Token> Revoke(Store& store, const std::string& name, double seconds) {
@@ -49,6 +51,12 @@ TEST_P(StoreConformanceTest, TokensAreKeptWithTheDigestsOfTheirSecrets) {
     EXPECT_EQ(tokens[0].digest, "digest of a");
     EXPECT_THAT(tokens[1].token, EqualsProto(revoked));
     EXPECT_EQ(tokens[1].digest, "digest of b");
+    // Each came with its event, and what was refused with none.
+    ASSERT_OK_AND_ASSIGN(const Listed<v1::AccessEvent> events, store().ListAccessEvents({}));
+    ASSERT_EQ(events.items.size(), 2u);
+    EXPECT_EQ(events.items[0].resource(), "made a");
+    EXPECT_EQ(events.items[1].resource(), "made b");
+    EXPECT_GT(events.items[0].number(), events.items[1].number());
   }
 }
 

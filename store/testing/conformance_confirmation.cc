@@ -9,6 +9,7 @@
 namespace assay {
 namespace {
 
+using ::assay::testing::Await;
 using ::assay::testing::Complete;
 using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateCandidate;
@@ -22,6 +23,7 @@ using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
 using ::assay::testing::RunConfirmed;
 using ::assay::testing::RunEvaluation;
+using ::assay::testing::TestTime;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -152,6 +154,62 @@ TEST_P(StoreConformanceTest, AContradictedResultDoesNotRankAndIsNotAccused) {
   ASSERT_OK(RunConfirmed(store(), MakeEvaluation("again", "slower"),
                          MakeCompletion("again", 1, MakeOutcome("small", 90))));
   EXPECT_EQ(Board(store()).front(), "1 slower 90 CONFIRMED");
+}
+
+TEST_P(StoreConformanceTest, AFirstRunSaysWhyItsSecondSaysNothing) {
+  const auto start = [&](const std::string& id, double median_ns) {
+    ASSERT_OK(RunEvaluation(store(), MakeEvaluation(id, id),
+                            MayConfirm(id, MakeOutcome("small", median_ns))));
+    ASSERT_OK(Lease(store(), MakeGrant(id + "-confirmation", 1)));
+  };
+  const auto end = [&](const std::string& id, int64_t fence, bool final) {
+    AttemptEnd attempt;
+    attempt.evaluation = "evaluations/" + id + "-confirmation";
+    attempt.fence = fence;
+    attempt.error.set_code("UNAVAILABLE");
+    attempt.error.set_reason("RUNNER_STARVED");
+    attempt.final = final;
+    attempt.time = TestTime(60);
+    return Await<v1::Evaluation>([&](auto done) { store().RecordAttemptEnd(attempt, done); });
+  };
+  const auto message = [&](const std::string& id) {
+    return store().GetEvaluation("evaluations/" + id, false)->outcome().message();
+  };
+  start("failed", 100);
+  ASSERT_OK(end("failed", 1, /*final=*/false));
+  EXPECT_EQ(message("failed"), "every output was right") << "it is asked again";
+  LeaseGrant again = MakeGrant("failed-confirmation", 2);
+  again.attempt = 2;
+  ASSERT_OK(Lease(store(), again));
+  ASSERT_OK(end("failed", 2, /*final=*/true));
+  EXPECT_EQ(message("failed"),
+            "every output was right\nNot confirmed: the second run, "
+            "evaluations/failed-confirmation, failed 2 times, last with RUNNER_STARVED. Submit "
+            "again for another try.");
+  EXPECT_EQ(store().GetEvaluation("evaluations/failed", false)->revision(), 4);
+  ASSERT_OK_AND_ASSIGN(const v1::Evaluation first,
+                       store().GetEvaluation("evaluations/failed", true));
+  EXPECT_EQ(first.outcome().verdict(), v1::PASSED);
+  EXPECT_EQ(first.outcome().workload_results(0).measurement().runners_size(), 2);
+
+  start("cancelled", 90);
+  ASSERT_OK(Await<v1::Evaluation>([&](auto done) {
+    store().RecordCancel("evaluations/cancelled-confirmation", TestTime(60), done);
+  }));
+  EXPECT_THAT(message("cancelled"),
+              HasSubstr("evaluations/cancelled-confirmation, was cancelled."));
+
+  start("unsupported", 80);
+  v1::Outcome outcome = With(MakeOutcome("small", 0), v1::UNSUPPORTED);
+  outcome.set_reason("ISA_MISSING");
+  ASSERT_OK(Complete(store(), MayConfirm("unsupported-confirmation", outcome)));
+  EXPECT_THAT(message("unsupported"), HasSubstr("was judged UNSUPPORTED ISA_MISSING, which says"));
+  EXPECT_THAT(Board(store()), ElementsAre("0 unsupported 80 PENDING", "0 cancelled 90 PENDING",
+                                          "0 failed 100 PENDING"));
+  // What ends without a second run in it says nothing of others.
+  ASSERT_OK(RunEvaluation(store(), MakeEvaluation("plain", "plain"),
+                          MayConfirm("plain", MakeOutcome("small", 500))));
+  EXPECT_EQ(message("plain"), "every output was right");
 }
 
 TEST_P(StoreConformanceTest, EachWorkloadIsConfirmedForItself) {

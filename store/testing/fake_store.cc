@@ -394,22 +394,30 @@ void FakeStore::SettleFirstRun(const Record& second, absl::Time time) {
     if (one.agreement == Agreement::kAgrees) first->confirmed.insert(one.workload);
     if (one.agreement == Agreement::kContradicts) first->contradicted.insert(one.workload);
   }
-  const std::string note =
+  std::string note =
       DisputeNote(second.stored.evaluation.name(), second.stored.evaluation.outcome(), agreements);
+  if (note.empty()) note = OpenNote(second.stored.evaluation, agreements);
   if (!note.empty()) AddNote(note, time, &evaluation);
 }
 
 void FakeStore::RecordAttemptEnd(AttemptEnd end, StoreDone<v1::Evaluation> done) {
   Enqueue<v1::Evaluation>(std::move(done), [this, end = std::move(end)] {
-    return Change(end.evaluation,
-                  [&](Record* record) { return ApplyAttemptEnd(end, &record->stored); });
+    return Change(end.evaluation, [&](Record* record) -> absl::Status {
+      ASSAY_RETURN_IF_ERROR(ApplyAttemptEnd(end, &record->stored));
+      if (end.final) SettleFirstRun(*record, end.time);
+      return absl::OkStatus();
+    });
   });
 }
 
 void FakeStore::RecordCancel(std::string evaluation, absl::Time time,
                              StoreDone<v1::Evaluation> done) {
   Enqueue<v1::Evaluation>(std::move(done), [this, evaluation = std::move(evaluation), time] {
-    return Change(evaluation, [&](Record* record) { return ApplyCancel(time, &record->stored); });
+    return Change(evaluation, [&](Record* record) -> absl::Status {
+      ASSAY_RETURN_IF_ERROR(ApplyCancel(time, &record->stored));
+      SettleFirstRun(*record, time);
+      return absl::OkStatus();
+    });
   });
 }
 
@@ -420,14 +428,16 @@ void FakeStore::RecordWorker(v1::Worker worker, StoreDone<bool> done) {
   });
 }
 
-void FakeStore::CreateToken(StoredToken token, StoreDone<v1::Token> done) {
-  Enqueue<v1::Token>(std::move(done),
-                     [this, token = std::move(token)]() -> absl::StatusOr<v1::Token> {
-                       if (!tokens_.try_emplace(token.token.name(), token).second) {
-                         return TokenExists(token.token.name());
-                       }
-                       return token.token;
-                     });
+void FakeStore::CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) {
+  Enqueue<v1::Token>(
+      std::move(done),
+      [this, token = std::move(token), event = std::move(event)]() -> absl::StatusOr<v1::Token> {
+        if (!tokens_.try_emplace(token.token.name(), token).second) {
+          return TokenExists(token.token.name());
+        }
+        AddAccessEvent(event);
+        return token.token;
+      });
 }
 
 void FakeStore::RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) {
@@ -443,12 +453,16 @@ void FakeStore::RevokeToken(std::string name, absl::Time time, StoreDone<v1::Tok
 }
 
 void FakeStore::RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) {
-  Enqueue<v1::AccessEvent>(
-      std::move(done), [this, event = std::move(event)]() -> absl::StatusOr<v1::AccessEvent> {
-        access_events_.push_back(event.event);
-        access_events_.back().set_number(static_cast<int64_t>(access_events_.size()));
-        return access_events_.back();
-      });
+  Enqueue<v1::AccessEvent>(std::move(done),
+                           [this, event = std::move(event)]() -> absl::StatusOr<v1::AccessEvent> {
+                             return AddAccessEvent(event);
+                           });
+}
+
+const v1::AccessEvent& FakeStore::AddAccessEvent(const NewAccessEvent& event) {
+  access_events_.push_back(event.event);
+  access_events_.back().set_number(static_cast<int64_t>(access_events_.size()));
+  return access_events_.back();
 }
 
 }  // namespace assay

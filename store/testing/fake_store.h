@@ -73,7 +73,7 @@ class FakeStore : public Store {
   void RecordCancel(std::string evaluation, absl::Time time,
                     StoreDone<v1::Evaluation> done) override;
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override;
-  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override;
+  void CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) override;
   void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override;
   // Keeps all.
   void RecordAccessEvent(NewAccessEvent event, StoreDone<v1::AccessEvent> done) override;
@@ -139,6 +139,7 @@ class FakeStore : public Store {
   absl::StatusOr<CompletionRecord> DoRecordCompletion(const Completion& completion);
   std::optional<v1::Evaluation> ConfirmIfFirst(size_t index, const Completion& completion);
   void SettleFirstRun(const Record& second, absl::Time time);
+  const v1::AccessEvent& AddAccessEvent(const NewAccessEvent& event);
   // By problem, workload, class and contract; fastest first.
   std::map<BoardKey, std::vector<Ranked>> Boards();
   v1::LeaderboardEntry MakeEntry(const Ranked& ranked, int rank, bool pending);

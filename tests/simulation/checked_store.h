@@ -48,8 +48,8 @@ class CheckedStore : public Store {
   void RecordCancel(std::string evaluation, absl::Time time,
                     StoreDone<v1::Evaluation> done) override;
   void RecordWorker(v1::Worker worker, StoreDone<bool> done) override;
-  void CreateToken(StoredToken token, StoreDone<v1::Token> done) override {
-    control_->disk.CreateToken(std::move(token), std::move(done));
+  void CreateToken(StoredToken token, NewAccessEvent event, StoreDone<v1::Token> done) override {
+    control_->disk.CreateToken(std::move(token), std::move(event), std::move(done));
   }
   void RevokeToken(std::string name, absl::Time time, StoreDone<v1::Token> done) override {
     control_->disk.RevokeToken(std::move(name), time, std::move(done));

@@ -38,9 +38,9 @@ void Checker::OnLease(const LeaseGrant& grant, const absl::Status& result, v1::S
     Fail(absl::StrCat("fence of ", grant.evaluation, " went from ", books.fence, " to ",
                       grant.fence));
   }
-  if (grant.attempt != books.ended + 1 || grant.attempt > attempts_max_) {
+  if (grant.attempt != books.ended + 1 || grant.attempt > AttemptsMax(books)) {
     Fail(absl::StrCat("attempt ", grant.attempt, " of ", grant.evaluation, " after ", books.ended,
-                      " ended ones; the limit is ", attempts_max_));
+                      " ended ones; the limit is ", AttemptsMax(books)));
   }
   if (books.told_until > now_()) {
     Fail(absl::StrCat("lease ", grant.fence, " on ", grant.evaluation, " granted to ", grant.worker,
@@ -104,9 +104,9 @@ void Checker::OnAttemptEnd(const AttemptEnd& end, const absl::Status& result, v1
                       ", current ", books.fence));
   }
   if (!end.error.code().empty()) ++books.ended;
-  if (end.final != (books.ended >= attempts_max_)) {
+  if (end.final != (books.ended >= AttemptsMax(books))) {
     Fail(absl::StrCat(end.evaluation, end.final ? " failed" : " goes on", " after ", books.ended,
-                      " counted attempts; the limit is ", attempts_max_));
+                      " counted attempts; the limit is ", AttemptsMax(books)));
   }
   if (end.final) SetFinal(end.evaluation, &books, v1::FAILED);
 }
@@ -145,7 +145,9 @@ void Checker::Tell(const std::string& evaluation, int64_t fence, const std::stri
 
 void Checker::OnLeaseAnswered(const std::string& evaluation, int64_t fence, int attempt,
                               const std::string& worker, absl::Duration duration) {
-  if (attempt > attempts_max_) Fail(absl::StrCat(evaluation, " handed out as attempt ", attempt));
+  if (attempt > AttemptsMax(books_[evaluation])) {
+    Fail(absl::StrCat(evaluation, " handed out as attempt ", attempt));
+  }
   Tell(evaluation, fence, worker, duration);
 }
 

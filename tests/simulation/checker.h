@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "assay/v1/evaluation.pb.h"
+#include "server/dispatch/dispatcher.h"
 #include "store/store.h"
 
 namespace assay::simulation {
@@ -81,6 +82,10 @@ class Checker {
     absl::Duration told_until = -absl::InfiniteDuration();
   };
 
+  // Second runs are asked again.
+  int AttemptsMax(const Books& books) const {
+    return books.first_worker.empty() ? attempts_max_ : kSecondRunTries * attempts_max_;
+  }
   void SetFinal(const std::string& evaluation, Books* books, v1::State state);
   void Tell(const std::string& evaluation, int64_t fence, const std::string& worker,
             absl::Duration duration);

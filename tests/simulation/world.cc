@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/dispatch/times.h"
 #include "store/confirmation.h"
@@ -289,6 +290,10 @@ void World::CheckBoards() {
     if (!second.ok() || second->state() == v1::SUCCEEDED) {
       checker_.Fail(absl::StrCat(entry.evaluation(), " is pending; its second run: ",
                                  second.ok() ? "SUCCEEDED" : second.status().ToString()));
+    }
+    const auto first = disk_.disk.GetEvaluation(entry.evaluation(), false);
+    if (!absl::StrContains(first->outcome().message(), "Not confirmed: the second run")) {
+      checker_.Fail(absl::StrCat(entry.evaluation(), " is pending and does not say why"));
     }
   }
 }

@@ -307,6 +307,8 @@ absl::StatusOr<std::unique_ptr<Judgement::Report>> Judgement::RunRunner(
   ASSAY_RETURN_IF_ERROR(CheckWanted());
   internal::v1::RunnerRequest request;
   *request.mutable_problem() = runner_problem_;
+  request.mutable_problem()->clear_baselines();
+  if (subject.baseline != nullptr) *request.mutable_problem()->add_baselines() = *subject.baseline;
   request.set_candidate_artifact(subject.artifact);
   request.set_reference_artifact(reference_.artifact_path);
   if (options_.device.has_value()) FillDevice(subject, request.mutable_device());

@@ -57,6 +57,7 @@ class Judgement {
     std::string artifact;
     const v1::CandidateSpec* spec = nullptr;
     const ValueMap* configuration = nullptr;
+    const v1::Baseline* baseline = nullptr;  // whose libraries it may load
   };
 
   absl::Status RunSteps();

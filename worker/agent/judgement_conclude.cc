@@ -57,7 +57,7 @@ absl::StatusOr<bool> Judgement::MeasureBaseline(const v1::Baseline& baseline) {
   std::map<std::string, std::vector<double>> medians;
   for (int runner = 0; runner < protocol_.runner_count; ++runner) {
     ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<Report> report,
-                           RunRunner({built->artifact_path, nullptr, nullptr}, missing));
+                           RunRunner({built->artifact_path, nullptr, nullptr, &baseline}, missing));
     if (!TakeBaselineReport(*report, baseline.name())) return false;
     for (const internal::v1::RunnerWorkloadReport& work : report->workloads()) {
       medians[work.workload()].push_back(

@@ -99,7 +99,7 @@ bool IsSourcePathAllowed(std::string_view path) {
 
 absl::StatusOr<std::vector<std::string>> LibraryFlags(std::string_view library,
                                                       const std::string& root) {
-  if (library != "openblas") {
+  if (library != kOpenblasLibrary) {
     return absl::InvalidArgumentError(
         absl::StrCat("library '", Av(library), "' is not known; the known one is openblas"));
   }

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "worker/guest/guest_protocol.h"
 #include "worker/sandbox/launch.h"
+#include "worker/sandbox/program_files.h"
 
 namespace assay {
 namespace {
@@ -141,6 +142,9 @@ absl::StatusOr<std::unique_ptr<GuestProcess>> GuestProcess::Start(
   sandbox.arguments = {kGuestInside};
   sandbox.environment = Environment();
   sandbox.files = {{binary.get(), kGuestInside, 0555}};
+  sandbox.toolchain = false;
+  ASSAY_ASSIGN_OR_RETURN(sandbox.read_only_binds,
+                         ProgramFiles(options.guest_binary, options.libraries));
   sandbox.descriptors = descriptors;
   sandbox.filter = SyscallFilter::kGuest;
   sandbox.slot = options.slot;

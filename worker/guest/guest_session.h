@@ -35,6 +35,8 @@ struct GuestOptions {
   bool allow_unsandboxed = false;  // for sanitizer builds and machines without user namespaces;
                                    // reported as missing walls
   absl::Duration load_timeout = absl::Seconds(limits::kCallSeconds);  // of the artifact
+  // Of a baseline; its guests alone see them.
+  std::vector<std::string> libraries;
 };
 
 // One tensor argument.

@@ -390,12 +390,44 @@ extern "C" void assay_invoke(void* const* tensors, const int64_t* axes) {
 }
 )",
                                      {"openblas"});
-  std::unique_ptr<GuestSession> session = LoadedFrom(artifact, 0, 1024);
+  GuestOptions options = Options();
+  options.libraries = {"openblas"};
+  std::unique_ptr<GuestSession> session = LoadedFrom(artifact, 0, 1024, options);
   ASSERT_NE(session, nullptr);
   ASSERT_FALSE(session->ended().has_value()) << session->ended()->message;
   for (size_t i = 0; i < 32; ++i) Floats(*session, 0)[i * 33] = 2;
   ASSERT_TRUE(session->Call(GuestCache::kLeave, kCallMax).has_value()) << session->ended()->message;
   for (size_t i = 0; i < 1024; ++i) EXPECT_EQ(Floats(*session, 1)[i], i % 33 == 0 ? 4 : 0);
+}
+
+// What a constructor can open: the control first, then libraries and the toolchain.
+TEST_F(GuestSessionTest, NothingButTheRuntimeCanBeLoadedByAConstructor) {
+  const std::string artifact = Build("int x;", R"(
+#include <cstdint>
+#include <dlfcn.h>
+#include <fcntl.h>
+static float found[8];
+__attribute__((constructor)) static void Look() {
+  found[0] = dlopen("libm.so.6", RTLD_NOW) != nullptr;
+  found[1] = dlopen("libopenblas.so.0", RTLD_NOW) != nullptr;
+  found[2] = dlopen("/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so", RTLD_NOW) != nullptr;
+  found[3] = dlopen("libblas.so.3", RTLD_NOW) != nullptr;
+  found[4] = dlopen("libz.so.1", RTLD_NOW) != nullptr;
+  found[5] = open("/usr/bin/env", O_RDONLY) >= 0;
+  found[6] = open("/usr/include/math.h", O_RDONLY) >= 0;
+  found[7] = open("/usr/share", O_RDONLY) >= 0;
+}
+extern "C" void assay_invoke(void* const* tensors, const int64_t* axes) {
+  for (int i = 0; i < 8; ++i) ((float*)tensors[1])[i] = found[i];
+}
+)");
+  std::unique_ptr<GuestSession> session = LoadedFrom(artifact, 0);
+  ASSERT_NE(session, nullptr);
+  ASSERT_FALSE(session->ended().has_value()) << session->ended()->message;
+  ASSERT_TRUE(session->Call(GuestCache::kLeave, kCallMax).has_value()) << session->ended()->message;
+  const std::span<float> found = Floats(*session, 1);
+  EXPECT_EQ(found[0], 1);
+  for (size_t i = 1; i < 8; ++i) EXPECT_EQ(found[i], 0) << i;
 }
 
 TEST_F(GuestSessionTest, StartIsMeasured) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -58,6 +59,15 @@ std::unique_ptr<assay::GuestPool> MakePool(const assay::GuestOptions& base, int 
   auto pool = std::make_unique<assay::GuestPool>(std::move(options));
   pool->Prepare(guests_ahead);
   return pool;
+}
+
+// The request holds the baseline that runs in the candidate's place, and no other.
+std::vector<std::string> Libraries(const assay::internal::v1::RunnerRequest& request) {
+  std::vector<std::string> libraries;
+  for (const assay::v1::Baseline& baseline : request.problem().baselines()) {
+    libraries.insert(libraries.end(), baseline.libraries().begin(), baseline.libraries().end());
+  }
+  return libraries;
 }
 
 absl::Status Tell(const assay::internal::v1::RunnerMessage& message) {
@@ -134,9 +144,12 @@ int main(int argc, char** argv) {
   } else {
     std::thread watch(DieWithWorker);
     watch.detach();
-    if (!request.has_device_query() && request.guest_core() != guest.core) {
+    const std::vector<std::string> libraries = Libraries(request);
+    if (!request.has_device_query() &&
+        (request.guest_core() != guest.core || libraries != guest.libraries)) {
       pool.reset();  // the old guests give their slots back first
       guest.core = request.guest_core();
+      guest.libraries = libraries;
       pool = MakePool(guest, kGuestsAheadDefault);
     }
     assay::ExecuteRunnerRequest(request, pool.get(), assay::SystemClock(), TellProgress,

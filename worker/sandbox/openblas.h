@@ -1,4 +1,4 @@
-// Where OpenBLAS is, for the builder that links baselines with it and for assay doctor.
+// Where OpenBLAS is: for the builder that links baselines with it, their guests and assay doctor.
 #ifndef ASSAY_WORKER_SANDBOX_OPENBLAS_H_
 #define ASSAY_WORKER_SANDBOX_OPENBLAS_H_
 
@@ -6,6 +6,9 @@
 #include <string>
 
 namespace assay {
+
+// By this name a baseline asks for it.
+inline constexpr char kOpenblasLibrary[] = "openblas";
 
 struct OpenblasFolders {
   std::string headers;

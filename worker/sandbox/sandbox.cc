@@ -34,6 +34,8 @@ constexpr int kProcessesBeside = 64;
 constexpr int kSetupMillisecondsMax = 10'000;
 constexpr const char* kBubblewrapPaths[] = {"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"};
 constexpr const char* kLinks[] = {"/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32"};
+// Folders of libraries that are links on some machines.
+constexpr const char* kLibraryLinks[] = {"/lib", "/lib64", "/usr/lib64"};
 
 absl::StatusOr<std::string> FindBubblewrap() {
   for (const char* path : kBubblewrapPaths) {
@@ -71,16 +73,21 @@ std::optional<int> StatusNumber(const std::string& text, const std::string& key)
   return number;
 }
 
-void AddRootLinks(std::vector<std::string>* arguments) {
+// False when it is no link.
+bool AddLink(const char* link, std::vector<std::string>* arguments) {
+  char target[256];
+  const ssize_t length = readlink(link, target, sizeof(target) - 1);
+  if (length <= 0) return false;
+  target[length] = '\0';
+  arguments->insert(arguments->end(), {"--symlink", target, link});
+  return true;
+}
+
+void AddToolchain(std::vector<std::string>* arguments) {
+  arguments->insert(arguments->end(), {"--ro-bind", "/usr", "/usr"});
   for (const char* link : kLinks) {
-    char target[256];
-    const ssize_t length = readlink(link, target, sizeof(target) - 1);
-    if (length > 0) {
-      target[length] = '\0';
-      arguments->insert(arguments->end(), {"--symlink", target, link});
-    } else if (access(link, X_OK) == 0) {  // not merged into /usr
-      arguments->insert(arguments->end(), {"--ro-bind", link, link});
-    }
+    if (AddLink(link, arguments) || access(link, X_OK) != 0) continue;
+    arguments->insert(arguments->end(), {"--ro-bind", link, link});  // not merged into /usr
   }
 }
 
@@ -252,8 +259,11 @@ struct Assembly {
 };
 
 void AddFileSystem(const SandboxOptions& options, Assembly* assembly) {
-  assembly->Add({"--ro-bind", "/usr", "/usr"});
-  AddRootLinks(&assembly->plan.arguments);
+  if (options.toolchain) {
+    AddToolchain(&assembly->plan.arguments);
+  } else {
+    for (const char* link : kLibraryLinks) AddLink(link, &assembly->plan.arguments);
+  }
   if (options.tmpfs_bytes_max > 0) {
     assembly->Add(
         {"--size", absl::StrCat(options.tmpfs_bytes_max), "--perms", "0700", "--tmpfs", "/tmp"});

@@ -1,9 +1,10 @@
 // Runs one command behind walls: bubblewrap (all namespaces), a seccomp filter, rlimits, cgroups
 // where there are any.
 //
-// Inside there are /usr with its links (/bin, /lib, /lib64) read-only, the files and binds that
-// were asked for, and nothing else: no /proc, /dev, /etc, /sys, home or network. A Sandbox is not
-// thread-safe; several may live at once. Everything inside dies with the thread that called Start.
+// Inside there are /usr with its links (/bin, /lib, /lib64) read-only unless it was left out, the
+// files and binds that were asked for, and nothing else: no /proc, /dev, /etc, /sys, home or
+// network. A Sandbox is not thread-safe; several may live at once. Everything inside dies with the
+// thread that called Start.
 #ifndef ASSAY_WORKER_SANDBOX_SANDBOX_H_
 #define ASSAY_WORKER_SANDBOX_SANDBOX_H_
 
@@ -36,7 +37,10 @@ struct SandboxFile {
 struct SandboxOptions {
   std::vector<std::string> arguments;    // argv; argv[0] is a path inside
   std::vector<std::string> environment;  // NAME=value; the sandbox inherits nothing else
-  // Read-only binds beside /usr, /lib, /lib64, /bin: (path on the host, path inside).
+  // Whether /usr, /lib, /lib64 and /bin are there. Without them a program needs its libraries as
+  // binds: see program_files.h.
+  bool toolchain = true;
+  // Read-only binds beside them: (path on the host, path inside).
   std::vector<std::pair<std::string, std::string>> read_only_binds;
   std::vector<SandboxFile> files;
   // Descriptors that the command gets: (descriptor here, number inside). 0, 1, 2 included; others

@@ -24,6 +24,7 @@
 #include "worker/guest/guest_protocol.h"
 #include "worker/sandbox/cgroup.h"
 #include "worker/sandbox/cgroup_home.h"
+#include "worker/sandbox/program_files.h"
 #include "worker/sandbox/required_walls.h"
 #include "worker/sandbox/text.h"
 
@@ -167,6 +168,22 @@ TEST_F(SandboxTest, FilesOfTheHostAreNotThere) {
   SandboxOptions bound = Probe({"read:/x"}, SyscallFilter::kNone);
   bound.read_only_binds = {{open_file, "/x"}};
   EXPECT_EQ(RunProbe(bound), 1);
+}
+
+TEST_F(SandboxTest, WithoutTheToolchainOnlyWhatAProgramIsLinkedWithIsThere) {
+  ASSERT_OK_AND_ASSIGN(const auto binds, ProgramFiles(BinDir() + "/assay-guest", {}));
+  const std::vector<std::string> what = {
+      "read:/usr/bin", "read:/usr/include", "read:/usr/share", "read:/usr/lib/gcc",
+      "read:/bin",     "read:/sbin",        "write:/usr/lib/x"};
+  SandboxOptions options = Probe(what, SyscallFilter::kNone);
+  options.toolchain = false;
+  options.read_only_binds = binds;
+  EXPECT_EQ(RunProbe(options), 0);
+  // The controls: what was bound in, and the same probe with the toolchain.
+  ASSERT_FALSE(binds.empty());
+  options.arguments = Probe({"read:" + binds[0].second}, SyscallFilter::kNone).arguments;
+  EXPECT_EQ(RunProbe(options), 1);
+  EXPECT_EQ(RunProbe(Probe(what, SyscallFilter::kNone)), 1);
 }
 
 TEST_F(SandboxTest, AFileOfRootStaysClosed) {

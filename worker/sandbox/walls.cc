@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "worker/guest/guest_protocol.h"
 #include "worker/sandbox/cgroup_home.h"
+#include "worker/sandbox/program_files.h"
 #include "worker/sandbox/sandbox.h"
 #include "worker/sandbox/slots.h"
 
@@ -139,7 +140,17 @@ std::string TestNetwork(const ProbeMachine& machine) {
                   absl::StrCat("abstract:", machine.abstract_name)})(machine);
 }
 
+// Guests, which see what they are linked with, and compilers, which see the toolchain.
 std::string TestFiles(const ProbeMachine& machine) {
+  const auto binds = ProgramFiles(GuestBinary(), {});
+  if (!binds.ok()) return std::string(binds.status().message());
+  const std::string reason =
+      Refuses({"read:/usr/bin", "read:/usr/include", "read:/usr/share", "write:/usr/lib/x"},
+              [&](SandboxOptions* options) {
+                options->toolchain = false;
+                options->read_only_binds = *binds;
+              })(machine);
+  if (!reason.empty()) return reason;
   return Refuses(
       {"read:/etc/passwd", "read:/proc/1/environ", "read:/proc/self/environ", "read:/dev/zero",
        "read:/sys/kernel", absl::StrCat("read:", machine.secret), "write:/x", "write:/usr/x",
