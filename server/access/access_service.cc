@@ -55,6 +55,9 @@ absl::Status CheckLimit(std::string_view field, int value) {
       absl::StrCat(Av(field), " is ", value, "; 0 (the default) to ", limits::kTokenLimitMax));
 }
 
+// The end of the year 9999: later timestamps have no text.
+constexpr int64_t kTimestampSecondsMax = 253'402'300'799;
+
 // What a client asked for, checked, without what only the server sets.
 absl::StatusOr<v1::Token> AdmitToken(const v1::Token& sent, absl::Time now) {
   v1::Token token;
@@ -69,6 +72,10 @@ absl::StatusOr<v1::Token> AdmitToken(const v1::Token& sent, absl::Time now) {
     }
   }
   if (sent.has_expire_time()) {
+    const auto& time = sent.expire_time();
+    if (time.seconds() > kTimestampSecondsMax || time.nanos() < 0 || time.nanos() >= 1'000'000'000) {
+      return Invalid("expire_time is no date up to the year 9999");
+    }
     if (ToUnixNanos(sent.expire_time()) <= absl::ToUnixNanos(now)) {
       return Invalid("expire_time is past; leave it out for a token that does not expire");
     }

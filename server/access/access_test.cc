@@ -217,8 +217,13 @@ TEST_F(AccessTest, TokenRequestsAreChecked) {
     unknown.add_scopes(static_cast<v1::Token::Scope>(scope));
     EXPECT_THAT(create(unknown), HasReason("TOKEN_REQUEST_INVALID")) << scope;
   }
-  token.mutable_expire_time()->set_seconds(1);
-  EXPECT_THAT(create(token), HasReason("TOKEN_REQUEST_INVALID"));
+  const std::pair<int64_t, int32_t> times[] = {
+      {1, 0}, {253'402'300'800, 0}, {9'000'000'000, 1'000'000'000}, {9'000'000'000, -1}};
+  for (const auto& [seconds, nanos] : times) {
+    token.mutable_expire_time()->set_seconds(seconds);
+    token.mutable_expire_time()->set_nanos(nanos);
+    EXPECT_THAT(create(token), HasReason("TOKEN_REQUEST_INVALID")) << seconds << " " << nanos;
+  }
   token.clear_expire_time();
   token.set_requests_per_second(-1);
   EXPECT_THAT(create(token), HasReason("TOKEN_REQUEST_INVALID"));
