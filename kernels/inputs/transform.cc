@@ -16,6 +16,7 @@
 #include "kernels/problem_validate.h"
 #include "kernels/streaming_stores.h"
 #include "kernels/text.h"
+#include "kernels/wide_loops.h"
 
 namespace assay {
 namespace {
@@ -66,13 +67,18 @@ void Shuffle(std::vector<T>& items, Random& random) {
 }
 
 template <typename T>
-void ScaleCopy(const std::byte* from, std::byte* to, size_t bytes, T scale) {
+ASSAY_WIDE_BODY void ScaleCopyBody(const std::byte* from, std::byte* to, size_t bytes, T scale) {
   for (size_t i = 0; i < bytes; i += sizeof(T)) {
     T value;
     std::memcpy(&value, from + i, sizeof(T));
     value *= scale;
     std::memcpy(to + i, &value, sizeof(T));
   }
+}
+
+template <typename T>
+void ScaleCopy(const std::byte* from, std::byte* to, size_t bytes, T scale) {
+  DispatchWide<ScaleCopyBody<T>>(from, to, bytes, scale);
 }
 
 void ScaleCopyBF16(const std::byte* from, std::byte* to, size_t bytes, float scale) {

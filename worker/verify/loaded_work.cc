@@ -22,7 +22,7 @@ constexpr int kAlteredElements = 4;                  // of each input, at most
 constexpr size_t kRememberedMax = 4096;              // outputs remembered by hash
 constexpr int64_t kRowBytesMax = 1 << 20;            // of one row that is compared in passing
 constexpr int64_t kHalvedBytesMin = 1 << 20;         // below, waking a thread takes longer
-constexpr size_t kHashedWordsMax = size_t{1} << 16;  // 8-byte words of one output in its hash
+constexpr size_t kHashedWordsMax = size_t{1} << 13;  // 8-byte words of one output in its hash
 
 const v1::Tensor& ProblemTensor(const v1::Problem& problem, const std::string& name) {
   for (const v1::Tensor& tensor : problem.tensors()) {
