@@ -14,6 +14,7 @@ using ::assay::testing::Complete;
 using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateOne;
+using ::assay::testing::CreateProblem;
 using ::assay::testing::Lease;
 using ::assay::testing::MakeCandidate;
 using ::assay::testing::MakeCompletion;
@@ -21,6 +22,7 @@ using ::assay::testing::MakeEvaluation;
 using ::assay::testing::MakeGrant;
 using ::assay::testing::MakeOutcome;
 using ::assay::testing::MakeProblem;
+using ::assay::testing::RecordAudit;
 using ::assay::testing::RunConfirmed;
 using ::assay::testing::RunEvaluation;
 using ::assay::testing::TestTime;
@@ -53,6 +55,19 @@ v1::Outcome With(v1::Outcome outcome, v1::Verdict verdict) {
 }
 
 }  // namespace
+
+// An audit that comes later finds its places settled.
+TEST_P(StoreConformanceTest, SecondRunsDoNotWaitForAnAudit) {
+  const v1::Problem scan = MakeProblem("scan");
+  ASSERT_OK(CreateProblem(store(), scan));
+  ASSERT_OK_AND_ASSIGN(const CompletionRecord first,
+                       RunEvaluation(store(), MakeEvaluation("e1", "a", "scan"),
+                                     MayConfirm("e1", MakeOutcome("small", 100))));
+  ASSERT_TRUE(first.confirmation.has_value());
+  EXPECT_THAT(Board(store()), ElementsAre());
+  ASSERT_OK(RecordAudit(store(), scan, true));
+  EXPECT_THAT(Board(store()), ElementsAre("0 a 100 PENDING"));
+}
 
 TEST_P(StoreConformanceTest, WhatWouldRankFirstIsRunAgain) {
   ASSERT_OK_AND_ASSIGN(const CompletionRecord first,

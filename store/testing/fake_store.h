@@ -140,7 +140,8 @@ class FakeStore : public Store {
   std::optional<v1::Evaluation> ConfirmIfFirst(size_t index, const Completion& completion);
   void SettleFirstRun(const Record& second, absl::Time time);
   const v1::AccessEvent& AddAccessEvent(const NewAccessEvent& event);
-  // By problem, workload, class and contract; fastest first.
+  // By problem, workload, class and contract; fastest first. Those of problems that no audit
+  // admitted are shown to nobody.
   std::map<BoardKey, std::vector<Ranked>> Boards();
   v1::LeaderboardEntry MakeEntry(const Ranked& ranked, int rank, bool pending);
   absl::StatusOr<v1::Evaluation> Change(const std::string& name,

@@ -202,7 +202,6 @@ std::map<FakeStore::BoardKey, std::vector<FakeStore::Ranked>> FakeStore::Boards(
     if (evaluation.outcome().verdict() != v1::PASSED || IsSuspect(evaluation.outcome())) continue;
     const v1::Problem& newest = problems_[evaluation.problem()].rbegin()->second;
     if (record.problem_version != newest.version()) continue;
-    if (newest.audit().state() != v1::ProblemAuditSummary::ADMITTED) continue;
     const v1::Candidate& candidate = candidates_[candidate_index_[evaluation.candidate()]];
     for (ResultRow& row : ResultRows(evaluation.outcome())) {
       if (!(row.median_ns > 0) || record.contradicted.count(row.workload) != 0) continue;
@@ -263,6 +262,8 @@ absl::StatusOr<std::vector<v1::LeaderboardEntry>> FakeStore::Leaderboard(
   std::vector<v1::LeaderboardEntry> entries;
   for (const auto& [key, board] : Boards()) {
     const auto& [problem, workload, device_class, contract] = key;
+    const v1::Problem& newest = problems_[problem].rbegin()->second;
+    if (newest.audit().state() != v1::ProblemAuditSummary::ADMITTED) continue;
     if (!matches(ProblemName(query.problem), problem) || !matches(query.workload, workload) ||
         !matches(query.device_class, device_class) || !matches(query.contract, contract)) {
       continue;

@@ -189,15 +189,17 @@ void World::ScheduleCrashes() {
 }
 
 void World::Run() {
-  disk_.disk.CreateProblem(
-      [] {
-        v1::Problem problem;
-        problem.set_name("problems/gelu");
-        problem.set_version(1);
-        problem.set_digest("d1");
-        return problem;
-      }(),
-      [](absl::StatusOr<v1::Problem>) {});
+  v1::Problem problem;
+  problem.set_name("problems/gelu");
+  problem.set_version(1);
+  problem.set_digest("d1");
+  disk_.disk.CreateProblem(problem, [](absl::StatusOr<v1::Problem>) {});
+  v1::ProblemAudit audit;
+  audit.set_problem(problem.name());
+  audit.set_problem_version(problem.version());
+  audit.set_problem_digest(problem.digest());
+  audit.set_passed(true);
+  disk_.disk.RecordProblemAudit(audit, absl::UnixEpoch(), [](absl::StatusOr<v1::Problem>) {});
   v1::Candidate candidate;
   candidate.set_name("candidates/c1");
   candidate.set_digest("c1");
