@@ -17,7 +17,7 @@ namespace {
 
 // All blocks of a cooperative launch are alive at once.
 constexpr uint64_t kCooperativeBlocksMax = 4096;
-constexpr uint64_t kBlockTurn = 100'000;
+constexpr uint64_t kBlockTurn = 10'000;
 // A block that is not at its end after a turn may wait for others: so many are then alive on each
 // host thread, which is enough for the one of the lowest number to be among them.
 constexpr size_t kResidentMax = 32;
