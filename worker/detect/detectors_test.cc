@@ -418,12 +418,12 @@ TEST(DerivedAnswersDetectorTest, SuspectsLargeGainsAndNotesSmallOnes) {
   Evidence evidence;
   evidence.reports = {&report};
   EXPECT_THAT(MakeDerivedAnswersDetector()->Inspect(evidence), IsEmpty());
-  work.set_new_base_ns(390);
+  work.set_new_base_ns(1'190);
   work.set_derived_ns(100);
   auto findings = MakeDerivedAnswersDetector()->Inspect(evidence);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].severity, v1::Finding::NOTICE);
-  work.set_new_base_ns(410);
+  work.set_new_base_ns(1'210);
   findings = MakeDerivedAnswersDetector()->Inspect(evidence);
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].severity, v1::Finding::SUSPECT);

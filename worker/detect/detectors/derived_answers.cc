@@ -1,7 +1,9 @@
 // Content derived from an earlier one was answered faster than new content. The runner then counts
 // only calls on new content, so the time is right; why there is a difference is for people to
 // judge. Far apart it is an answer derived from an earlier one; closer together it may be a
-// processor that remembers the branches of the earlier content, as in a selection.
+// processor that remembers the branches of the earlier content, as in a selection: a branch that it
+// foretells costs a cycle or two, another one some twenty. An honest topk was 4.3 times slower on
+// new content.
 #include "absl/strings/str_format.h"
 #include "assay/internal/v1/runner.pb.h"
 #include "assay/v1/evaluation.pb.h"
@@ -10,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr double kSuspectRatio = 4;
+constexpr double kSuspectRatio = 12;
 
 class DerivedAnswersDetector : public Detector {
  public:
