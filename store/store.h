@@ -234,11 +234,12 @@ class Store {
   // In order of creation.
   virtual absl::StatusOr<std::vector<UnfinishedEvaluation>> ListUnfinished() = 0;
   virtual absl::StatusOr<RanOn> GetRanOn(std::string_view evaluation) = 0;
-  // PASSED results of level RANKED on the newest problem version where an audit ADMITTED it, without
-  // SUSPECT findings that no second run contradicts, by workload, device class and contract; of
-  // candidates that are clones of each other the best. Ranks count from 1, and what has rank 1 is
-  // confirmed. A result that is not and is as fast as the first, or stands where nothing is
-  // confirmed, is PENDING: it has rank 0 and comes after rank 1, unless its own code holds that.
+  // PASSED results of level RANKED on the newest problem version where an audit ADMITTED it,
+  // without SUSPECT findings that no second run contradicts, by workload, device class and
+  // contract; of candidates that are clones of each other the best. Ranks count from 1, and what
+  // has rank 1 is confirmed. A result that is not and is as fast as the first, or stands where
+  // nothing is confirmed, is PENDING: it has rank 0 and comes after rank 1, unless its own code
+  // holds that.
   virtual absl::StatusOr<std::vector<v1::LeaderboardEntry>> Leaderboard(
       const LeaderboardQuery& query) = 0;
   virtual absl::StatusOr<std::vector<v1::Worker>> ListWorkers() = 0;

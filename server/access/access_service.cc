@@ -73,7 +73,8 @@ absl::StatusOr<v1::Token> AdmitToken(const v1::Token& sent, absl::Time now) {
   }
   if (sent.has_expire_time()) {
     const auto& time = sent.expire_time();
-    if (time.seconds() > kTimestampSecondsMax || time.nanos() < 0 || time.nanos() >= 1'000'000'000) {
+    if (time.seconds() > kTimestampSecondsMax || time.nanos() < 0 ||
+        time.nanos() >= 1'000'000'000) {
       return Invalid("expire_time is no date up to the year 9999");
     }
     if (ToUnixNanos(sent.expire_time()) <= absl::ToUnixNanos(now)) {

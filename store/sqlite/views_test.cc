@@ -16,9 +16,9 @@ namespace {
 
 using ::assay::testing::Await;
 using ::assay::testing::Cancel;
+using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateCandidate;
 using ::assay::testing::CreateOne;
-using ::assay::testing::CreateAdmittedProblem;
 using ::assay::testing::CreateProblem;
 using ::assay::testing::MakeCandidate;
 using ::assay::testing::MakeCompletion;

@@ -281,7 +281,8 @@ int main(int argc, char** argv) {
     if (flag == "--rounds") options.rounds = std::max(1, std::atoi(argv[i + 1]));
   }
   if (options.guest.empty() || options.source.empty()) {
-    std::cerr << "usage: assay-bench-integrity --guest PATH --source ROOT [--rounds N] [--figure NAME]\n";
+    std::cerr
+        << "usage: assay-bench-integrity --guest PATH --source ROOT [--rounds N] [--figure NAME]\n";
     return 2;
   }
   const absl::Status status = assay::bench::Run(options);
