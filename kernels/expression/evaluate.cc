@@ -1,8 +1,10 @@
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -98,9 +100,11 @@ absl::Status Binary(OpCode op, int64_t a, int64_t b, int64_t* out) {
   return absl::OkStatus();
 }
 
+// Most expressions need no more, so that evaluating one allocates nothing.
+using Stack = absl::InlinedVector<int64_t, 16>;
+
 // Runs instructions that move control or work on one value. Returns false for the others.
-bool Step(const Instruction& in, const std::vector<int64_t>& loaded, std::vector<int64_t>& stack,
-          size_t& pc) {
+bool Step(const Instruction& in, std::span<const int64_t> loaded, Stack& stack, size_t& pc) {
   switch (in.op) {
     case OpCode::kPush:
       stack.push_back(in.operand);
@@ -149,7 +153,16 @@ absl::StatusOr<int64_t> Expression::Evaluate(const ValueMap& values) const {
     }
     loaded.push_back(it->second);
   }
-  std::vector<int64_t> stack;
+  return Evaluate(loaded);
+}
+
+absl::StatusOr<int64_t> Expression::Evaluate(std::span<const int64_t> loaded) const {
+  if (program_ == nullptr) return absl::InternalError("an empty expression was evaluated");
+  if (loaded.size() != names_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(Shown(text_), " has ", names_.size(),
+                                                   " names, and ", loaded.size(), " values"));
+  }
+  Stack stack;
   size_t pc = 0;
   while (pc < program_->code.size()) {
     const Instruction& in = program_->code[pc++];

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ class Expression {
   // INVALID_ARGUMENT for an unknown name, also in a branch that is not taken; OUT_OF_RANGE for
   // overflow, division by zero and ceil_div by a value <= 0. Takes time linear in the text.
   absl::StatusOr<int64_t> Evaluate(const ValueMap& values) const;
+  // The same for `values` in the order of names(), all of them.
+  absl::StatusOr<int64_t> Evaluate(std::span<const int64_t> values) const;
 
   // Names used, each once, sorted.
   const std::vector<std::string>& names() const { return names_; }

@@ -14,12 +14,13 @@ LAYERS = {
     "base": set(),
     "emulator": {"base"},
     "kernels": {"base"},
+    "tuning": {"base", "kernels"},
     "store": {"base"},
     "server": {"base", "kernels", "store"},
     "worker": {"base", "kernels"},
     # The command line shows what the sandbox says of the machine and applies the gate's rule.
     "client": {"base", "kernels", "server/gate", "worker/sandbox"},
-    "tests": {"base", "emulator", "kernels", "store", "server", "worker", "client"},
+    "tests": {"base", "emulator", "kernels", "tuning", "store", "server", "worker", "client"},
 }
 
 # Third-party headers that only some folders may know.
