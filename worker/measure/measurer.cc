@@ -40,8 +40,8 @@ constexpr double kChanceMax = 1e-6;
 constexpr double kNoiseShareMin = 0.25;
 constexpr double kHiddenNsMin = 3'000;
 constexpr double kHiddenRatioMin = 0.05;
-// The median of many calls tells less work than one of them does. Those of honest candidates on a
-// machine with nothing else to do stayed below 100 ns in calls of up to 80 us.
+// The median of many calls tells less work than one of them does: honest candidates stay several
+// times below this on a quiet machine.
 constexpr double kHiddenMedianNsMin = 1'000;
 constexpr size_t kHiddenMedianCallsMin = 20;
 constexpr size_t kNewBaseSamplesMin = 3;

@@ -98,6 +98,7 @@ LoadedWork::LoadedWork(LoadedWorkOptions options)
     if (!tensor.is_output) ++input_count_;
   }
   want_.resize(options_.workload.tensors.size() - input_count_);
+  unchanged_.resize(input_count_ * kAlteredElements);
 }
 
 std::vector<GuestBuffer> LoadedWork::Buffers(bool reference) const {
@@ -372,7 +373,6 @@ Step LoadedWork::CallUnchecked(GuestCache cache, CallTiming* timing) {
   ShowLife();
   // The changes of CallAltered take time between the guest's readiness and the start of the clock.
   // As many writes elsewhere keep a guest from telling such calls by that.
-  unchanged_.resize(input_count_ * kAlteredElements);
   const std::optional<CallTiming> got =
       options_.candidate->Call(cache, options_.call_timeout, [this] {
         for (Elsewhere& place : unchanged_) place.value = turns_;
