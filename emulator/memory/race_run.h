@@ -131,6 +131,15 @@ inline bool IsRecordedGlobalRun(const uint64_t* words, uint32_t count, const uin
   return true;
 }
 
+namespace race_internal {
+
+// Nobody else has been at the place since what the view takes for old.
+inline bool MayWrite(uint64_t writer, uint64_t reader, uint64_t own, const RaceView& view) {
+  return (writer == own || IsOld(writer, view)) && (reader == own || IsOld(reader, view));
+}
+
+}  // namespace race_internal
+
 // Whether WriteGlobalRun will pass, which may have recorded a part where it does not.
 inline bool MayWriteGlobalRun(const uint64_t* words, uint32_t count, const uint8_t* owner,
                               const RaceView& view) {
@@ -139,8 +148,7 @@ inline bool MayWriteGlobalRun(const uint64_t* words, uint32_t count, const uint8
     const uint64_t own = OwnerStamp(view, owner[i]);
     const uint64_t writer = Load(&words[2 * size_t{i}]);
     const uint64_t reader = Load(&words[2 * size_t{i} + 1]);
-    if ((writer != own && !IsOld(writer, view)) || (reader != own && !IsOld(reader, view)))
-      return false;
+    if (!MayWrite(writer, reader, own, view)) return false;
   }
   return true;
 }
@@ -168,8 +176,7 @@ inline bool WriteGlobalRun(uint64_t* words, uint32_t count, const uint8_t* owner
     const uint64_t own = OwnerStamp(view, owner[i]);
     const uint64_t writer = Load(&words[2 * size_t{i}]);
     const uint64_t reader = Load(&words[2 * size_t{i} + 1]);
-    if ((writer != own && !IsOld(writer, view)) || (reader != own && !IsOld(reader, view)))
-      return false;
+    if (!MayWrite(writer, reader, own, view)) return false;
     if (reader != 0) Store(&words[2 * size_t{i} + 1], 0);
     Store(&words[2 * size_t{i}], own);
   }
